@@ -1,0 +1,1 @@
+"""Tests of the Agent Chatroom Ledger; their folders mirror the source tree."""
