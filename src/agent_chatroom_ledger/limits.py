@@ -1,0 +1,55 @@
+"""Every limit of the ledger (invariant 9); the last word of a name is its unit or its sense.
+
+Exceeding a limit is an error that names the limit, never a truncation. Only what is derived for display (a commit's
+subject, a cell of a table) is cut, and the cut is shown.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# What one record may hold.
+AUTHOR_CHARS_MAX: Final = 64
+BODY_BYTES_MAX: Final = 262_144
+DATA_BYTES_MAX: Final = 65_536
+KIND_CHARS_MAX: Final = 64
+ID_CHARS_MAX: Final = 128
+# reply_to, correlation, cause and status.
+REF_FIELD_CHARS_MAX: Final = 256
+# Names in ``to`` and in ``mentions``, and attachments in ``artifacts``.
+NAMES_MAX: Final = 256
+# One log of one origin: segment names have eight digits.
+NUMBER_MAX: Final = 99_999_999
+
+# Rooms, their names and their place.
+TITLE_CHARS_MAX: Final = 200
+SLUG_BYTES_MAX: Final = 80
+FOLDER_DEPTH_MAX: Final = 8
+ROOM_PATH_BYTES_MAX: Final = 400
+MEMBERS_MAX: Final = 1_000
+ORIGIN_CHARS_MAX: Final = 32
+# A folder that holds this many rooms takes new ones in ``~xx`` directories.
+FOLDER_ROOMS_MAX: Final = 256
+
+# Why somebody asked for an operation.
+REASON_CHARS_MAX: Final = 1_000
+# Messages that one list of references may name ("1-500,700").
+REFERENCES_MAX: Final = 10_000
+# Stand-ins that a room's policy may hold.
+STANDINS_MAX: Final = 1_000
+
+# Files: a segment or a page is closed when it has reached one of its limits.
+SEGMENT_RECORDS_MAX: Final = 50
+SEGMENT_BYTES_MAX: Final = 32_768
+PAGE_RECORDS_MAX: Final = 50
+PAGE_BYTES_MAX: Final = 32_768
+
+# The write path.
+FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
+BATCH_FRAMES_MAX: Final = 500
+CHECKPOINT_FRAMES_MAX: Final = 1_000
+POST_MANY_MAX: Final = 10_000
+JOURNAL_KEPT_BYTES: Final = 8_000_000
+
+# A commit's subject, in characters.
+SUBJECT_CHARS_MAX: Final = 72
