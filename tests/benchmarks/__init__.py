@@ -1,0 +1,1 @@
+"""Speed and size beside their peers; run `python -m tests.benchmarks`, nothing here is a test."""

@@ -1,0 +1,146 @@
+"""Posting: one by one, in a large ledger, in group mode, by several processes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.benchmarks import ledgers, peers
+from tests.benchmarks.measure import BODY, Row, Scale, child, each, interleaved, row
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent_chatroom_ledger import Ledger
+
+ROUNDS = 5
+
+
+def _posts(ledger: Ledger, count: int) -> float:
+    """Return the seconds per post; the checkpoint that follows is paid for in the time."""
+    room = ledger.room(ledgers.ROOM)
+    return each(count, lambda: room.post("Analyst", BODY), ledger.flush)
+
+
+def post(scale: Scale) -> list[Row]:
+    """`post` in sync mode beside dulwich porcelain and the git binary."""
+    porcelain = peers.Porcelain(scale.fresh("porcelain"))
+    binary = peers.Git(scale.fresh("git"))
+    ours, theirs = scale.size(300, 100), scale.size(50, 12)
+    root = ledgers.made(scale, "plain", messages=1_000, rooms=1)
+    with ledgers.opened(root) as ledger:
+        _posts(ledger, 20)
+        figures = interleaved(
+            ROUNDS,
+            {
+                "post": lambda: _posts(ledger, ours),
+                "dulwich porcelain": lambda: porcelain.run(theirs),
+                "git add && git commit": lambda: binary.run(theirs),
+            },
+        )
+    return [
+        row("post", "post, sync", figures, ours="post", peer=peer, better="more", must=6, aim=12)
+        for peer in ("dulwich porcelain", "git add && git commit")
+    ]
+
+
+def post_large(scale: Scale) -> list[Row]:
+    """`post` in sync mode with a hundred times the messages and two hundred times the rooms."""
+    count = scale.size(300, 100)
+    with (
+        ledgers.opened(ledgers.made(scale, "plain", messages=1_000, rooms=1)) as small,
+        ledgers.opened(ledgers.large(scale)) as large,
+    ):
+        for ledger in (small, large):
+            _posts(ledger, 20)
+        figures = interleaved(
+            ROUNDS,
+            {
+                "large ledger": lambda: _posts(large, count),
+                "1,000 messages, 1 room": lambda: _posts(small, count),
+            },
+        )
+    size = scale.size(100_000, 5_000)
+    return [
+        row(
+            "post-large", f"post, sync, {size:,} messages, {scale.size(200, 20)} rooms", figures,
+            ours="large ledger", peer="1,000 messages, 1 room", better="less", must=1.3, aim=1.1,
+        )
+    ]  # fmt: skip
+
+
+def group(scale: Scale) -> list[Row]:
+    """Group mode, one thread, with the final flush, beside SQLite and mempalace's Logstream."""
+    count = scale.size(10_000, 1_500)
+    packages = peers.mempalace_path(scale.folder)
+
+    def ours() -> float:
+        with ledgers.opened(scale.fresh("group"), "group") as ledger:
+            ledger.create_room(ledgers.ROOM)
+            ledger.flush()
+            return _posts(ledger, count)
+
+    def logstream() -> float:
+        folder = scale.fresh("logstream")
+        folder.mkdir()
+        assert packages is not None
+        return peers.logstream_posts(packages, folder, count)
+
+    timed = {
+        "group": ours,
+        "SQLite": lambda: peers.sqlite_posts(scale.fresh("sqlite"), count),
+    }
+    if packages is not None:
+        timed["Logstream"] = logstream
+    figures = interleaved(ROUNDS, timed)
+    what = f"group mode, {count:,} posts and flush"
+    return [
+        row("group", what, figures, ours="group", peer=peer, better="more", must=must, aim=aim)
+        for peer, must, aim in (("SQLite", 0.3, 0.5), ("Logstream", 0.7, 1.2))
+    ]
+
+
+def processes(scale: Scale) -> list[Row]:
+    """Eight processes posting into one room in sync mode beside one that posts as many."""
+    total = scale.size(2_000, 400)
+    root = ledgers.made(scale, "shared", messages=100, rooms=1)
+    figures = interleaved(
+        ROUNDS,
+        {
+            "8 processes": lambda: _together(root, 8, total // 8),
+            "1 process": lambda: _together(root, 1, total),
+        },
+    )
+    return [
+        row(
+            "processes", f"8 processes, {total // 8} sync posts each into one room", figures,
+            ours="8 processes", peer="1 process", better="more", must=1, aim=1.6,
+        )
+    ]  # fmt: skip
+
+
+def _together(root: Path, count: int, posts: int) -> float:
+    """Return the seconds per post of `count` processes that start at one moment."""
+    import time
+
+    started = [child("posts", str(root), ledgers.ROOM, f"P{n}", str(posts)) for n in range(count)]
+    for process in started:
+        assert process.stdout is not None
+        json.loads(process.stdout.readline())
+    begin = time.perf_counter()
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in started:
+        assert process.stdout is not None
+        json.loads(process.stdout.readline())
+    spent = time.perf_counter() - begin
+    for process in started:
+        process.communicate()
+        if process.returncode:
+            raise RuntimeError(f"a posting process failed with status {process.returncode}")
+    return spent / (count * posts)
+
+
+GROUPS = {"post": post, "post-large": post_large, "group": group, "processes": processes}

@@ -1,0 +1,156 @@
+"""Reading: unread scans, the newest messages of a room, whole processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tests.benchmarks import ledgers
+from tests.benchmarks.measure import BODY, Row, Scale, child_environment, each, interleaved, row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+ROUNDS = 7
+COMMAND = "import sys; from agent_chatroom_ledger.cli import main; sys.exit(main())"
+
+
+def unread(scale: Scale) -> list[Row]:
+    """Unread scan of many rooms, ten of them changed, beside reading each one's last segment."""
+    rooms = scale.size(1_000, 150)
+    root = scale.folder / f"unread-{rooms}"
+    with ledgers.opened(root) as ledger:
+        reader = ledger.consumer("Reviewer")
+        made = [ledger.create_room(f"Room {n}", members=ledgers.PEOPLE) for n in range(rooms)]
+        for room in made:
+            ledgers.fill(room, scale.size(30, 10))
+        for room in made:
+            reader.acknowledge(room)
+        for room in made[:: rooms // 10][:10]:
+            room.post("Analyst", BODY)
+        ledger.flush()
+        found = ledger.consumer("Reviewer").unread()
+        if len(found) != 10:
+            raise RuntimeError(f"{len(found)} rooms with unread messages where 10 changed")
+        figures = interleaved(
+            ROUNDS,
+            {
+                "unread": lambda: each(3, lambda: ledger.consumer("Reviewer").unread()),
+                "every last segment": lambda: each(1, lambda: _last_segments(root)),
+            },
+        )
+    return [
+        row(
+            "unread", f"unread scan of {rooms:,} rooms, 10 changed", figures,
+            ours="unread", peer="every last segment", better="less", must=0.05,
+        )
+    ]  # fmt: skip
+
+
+def _last_segments(root: Path) -> int:
+    """Read and decode the newest segment of every room, as a scan without an index would."""
+    found = 0
+    for room in (root / "rooms").rglob("room.json"):
+        for origin in (room.parent / "messages").iterdir():
+            newest = max(origin.rglob("*.jsonl"))
+            for line in newest.read_bytes().splitlines():
+                found = max(found, msgspec.json.decode(line)["n"])
+    return found
+
+
+def last(scale: Scale) -> list[Row]:
+    """The newest 50 messages of a large room beside those of a small one."""
+    small_root = ledgers.made(scale, "hundred", messages=100, rooms=1)
+    with (
+        ledgers.opened(ledgers.large(scale)) as large,
+        ledgers.opened(small_root) as small,
+    ):
+        rooms = {"large": large.room(ledgers.ROOM), "small": small.room(ledgers.ROOM)}
+        figures = interleaved(
+            ROUNDS,
+            {
+                "large": lambda: each(30, lambda: rooms["large"].messages(last=50)),
+                "100 messages": lambda: each(30, lambda: rooms["small"].messages(last=50)),
+            },
+        )
+    return [
+        row(
+            "last", f"last 50 of {scale.size(100_000, 5_000):,} messages", figures,
+            ours="large", peer="100 messages", better="less", must=1.5,
+        )
+    ]  # fmt: skip
+
+
+def process(scale: Scale) -> list[Row]:
+    """`rooms read` and `rooms unread` as whole processes beside importing click."""
+    root = str(ledgers.made(scale, "hundred", messages=100, rooms=1))
+    figures = interleaved(
+        scale.size(21, 9),
+        {
+            "rooms read": lambda: run_seconds(
+                ["-c", COMMAND, "--root", root, "read", ledgers.ROOM, "--last", "50"]
+            ),
+            "rooms unread": lambda: run_seconds(
+                ["-c", COMMAND, "--root", root, "unread", "--as", "Reviewer"]
+            ),
+            "import click": lambda: run_seconds(["-c", "import click"]),
+        },
+    )
+    return [
+        row(
+            "process", f"{name} as a process", figures, ours=name, peer="import click",
+            better="less", must=2,
+        )
+        for name in ("rooms read", "rooms unread")
+    ]  # fmt: skip
+
+
+def run_seconds(args: Sequence[str]) -> float:
+    """Return the seconds of one Python process with its start."""
+    begin = time.perf_counter()
+    subprocess.run(
+        [sys.executable, *args], env=child_environment(), check=True, stdout=subprocess.DEVNULL
+    )
+    return time.perf_counter() - begin
+
+
+def opening(scale: Scale) -> list[Row]:
+    """Open, post and close in a warm process, and `rooms post`, on a large and a small ledger."""
+    roots = {
+        "large": ledgers.large(scale),
+        "small": ledgers.made(scale, "hundred", messages=100, rooms=1),
+    }
+
+    def post(name: str) -> None:
+        with ledgers.opened(roots[name]) as ledger:
+            ledger.room(ledgers.ROOM).post("Analyst", BODY)
+
+    def command(name: str) -> float:
+        args = ["--root", str(roots[name]), "post", ledgers.ROOM, "hello", "--as", "Analyst"]
+        return run_seconds(["-c", COMMAND, *args])
+
+    for name in roots:
+        post(name)
+    warm = interleaved(
+        ROUNDS, {name: lambda name=name: each(10, lambda: post(name)) for name in roots}
+    )
+    cold = interleaved(scale.size(15, 7), {name: lambda name=name: command(name) for name in roots})
+    size = f"{scale.size(100_000, 5_000):,} messages, {scale.size(200, 20)} rooms"
+    return [
+        row(
+            "open", f"open, post, close; {size}", warm, ours="large", peer="small",
+            better="less", must=1.6, aim=1.2,
+        ),
+        row(
+            "open", f"rooms post as a process; {size}", cold, ours="large", peer="small",
+            better="less", must=1.3,
+        ),
+    ]  # fmt: skip
+
+
+GROUPS = {"unread": unread, "last": last, "process": process, "open": opening}
