@@ -122,7 +122,7 @@ def import_irc(
     before anything is written.
     """
     if not 1 <= chunk <= POST_MANY_MAX:
-        raise InvalidInput(f"chunk must be from 1 to {POST_MANY_MAX} lines, not {chunk}.")
+        raise InvalidInput(f"chunk must be from 1 to {POST_MANY_MAX} lines, not {chunk}")
     files = _checked(paths)
     total = sum(path.stat().st_size for path in files)
     target = _room(ledger, room) if isinstance(room, str) else room
@@ -153,7 +153,7 @@ def _checked(paths: Iterable[Path | str]) -> tuple[Path, ...]:
     files = tuple(Path(path) for path in paths)
     for path in files:
         if not path.is_file():
-            raise NotFound(f"There is no log file {str(path)!r}.", path=str(path))
+            raise NotFound(f"there is no log file {str(path)!r}", path=str(path))
         day_of(path.name)
     return files
 
@@ -193,8 +193,8 @@ def _whole_characters(piece: bytes) -> int:
     """Return where to cut so that no character's bytes are torn apart by the cut itself."""
     for back in range(1, 4):
         byte = piece[-back] if back <= len(piece) else 0
-        if byte >= 0xC0:  # noqa: PLR2004 - the first byte of a character of several
+        if byte >= 0xC0:
             return len(piece) - back
-        if byte < 0x80:  # noqa: PLR2004 - a character of one byte
+        if byte < 0x80:
             break
     return len(piece)

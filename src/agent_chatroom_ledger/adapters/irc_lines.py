@@ -33,7 +33,7 @@ _plain_name = re.compile(r"[A-Za-z0-9._-]{1,48}").fullmatch
 # What can follow the time, after speech: (what it is, pattern with the groups "name" and "body").
 _TIMED_SHAPES: Final = (
     ("action", re.compile(r" ?\* (?P<name>\S+)(?: (?P<body>.*))?", re.DOTALL)),
-    ("speech", re.compile(r"<(?P<name>[^>]*)>(?P<body>.*)", re.DOTALL)),
+    ("speech", re.compile(r"<(?P<name>[^>]*)> ?(?P<body>.*)", re.DOTALL)),
     ("elsewhere", re.compile(r"\((?P<name>[^/)\s]+)/#[^)\s]+\) (?P<body>.*)", re.DOTALL)),
     ("notice", re.compile(r"-(?P<name>[^\s-]\S*)- (?P<body>.*)", re.DOTALL)),
 )
@@ -52,6 +52,7 @@ _EVENT_SHAPES: Final = (
 )
 _old_action = re.compile(r"(?P<name>\S+) (?P<body>.*)", re.DOTALL).fullmatch
 
+_FIRST_DAY: Final = date(1970, 1, 1)
 # A clock that runs back by less is a correction within the day; by more, it passed midnight.
 _MIDNIGHT_MINUTES: Final = 6 * 60
 _AUTHORS_KEPT_MAX: Final = 4096
@@ -60,17 +61,21 @@ _AUTHORS_KEPT_MAX: Final = 4096
 def day_of(file_name: str) -> date:
     """Return the day that a log's file name begins with (`2004-11-15_03.log`).
 
-    Raises InvalidInput when the name begins with no date of the calendar.
+    Raises InvalidInput when the name begins with no date of the calendar from 1970 on, where the
+    dates of git begin.
     """
     found = _day(file_name)
     if found is not None:
         try:
-            return date(int(found[1]), int(found[2]), int(found[3]))
+            day = date(int(found[1]), int(found[2]), int(found[3]))
         except ValueError:
             pass
+        else:
+            if day >= _FIRST_DAY:
+                return day
     raise InvalidInput(
-        f"The name of the log {file_name!r} does not begin with its day, as in 2004-11-15.log; "
-        "rename the file.",
+        f"the name of the log {file_name!r} must begin with its day, as in 2004-11-15.log, from"
+        " 1970 on; rename the file",
         file=file_name,
     )
 
