@@ -28,6 +28,8 @@ LAYERS = {
     "service": 4,
 }
 DOORS = 4
+# Where a ledger lies is all that a door needs to know of storage.
+OPEN_TO_DOORS = {"storage.layout"}
 
 # What the pure layer may use: nothing here reads a file, a clock, the environment or randomness.
 PURE_MODULES = {
@@ -103,8 +105,8 @@ def test_only_storage_imports_dulwich(source: Path) -> None:
 
 def test_doors_do_not_reach_into_storage(source: Path) -> None:
     if LAYERS[part_of(module_name(source))] == DOORS:
-        reached = [f for f in imports_of(source) if (own(f.module) or "").startswith("storage")]
-        assert not reached
+        reached = [own(found.module) or "" for found in imports_of(source)]
+        assert not {m for m in reached if m.startswith("storage")} - OPEN_TO_DOORS
 
 
 def test_domain_is_pure(source: Path) -> None:
