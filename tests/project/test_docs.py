@@ -34,8 +34,8 @@ def test_examples_run(
     if any("$ git " in block.text for block in blocks) and shutil.which("git") is None:
         pytest.skip("the page shows plain git on a ledger, and there is none on PATH")
     folder, names = tmp_path, {"__name__": "__main__"}
+    monkeypatch.chdir(tmp_path)
     for block in blocks:
-        monkeypatch.chdir(folder)
         if block.language == "python":
             # The line numbers of a traceback are those of the page.
             source = "\n" * block.line + block.text
