@@ -1,7 +1,8 @@
 """Every error that the ledger raises on purpose.
 
-The children are grouped by who has to act. Where an older interface promises a built-in error, the child inherits
-from that one too. Doors map ``code`` to HTTP and MCP, and ``exit_status`` to the exit status of the command.
+The children are grouped by who has to act. Where an older interface promises a built-in error, the
+child inherits from that one too. Doors map ``code`` to HTTP and MCP, and ``exit_status`` to the
+exit status of the command.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 class LedgerError(Exception):
     """The root of all errors of this package.
 
-    ``message`` is a sentence for a person; ``code`` is stable and for programs; ``fields`` holds JSON-able details.
+    ``message`` is a sentence for a person; ``code`` is stable and for programs; ``fields`` holds
+    JSON-able details.
     """
 
     code: str = "failed"
@@ -79,7 +81,7 @@ class Corrupt(LedgerError):
 
 
 class NotYetCommitted(Busy):
-    """The records are durable in the journal, their commit is still to come: do not send them again."""
+    """The records are durable, only their commit is still to come: do not send them again."""
 
     code = "not_yet_committed"
 

@@ -1,7 +1,7 @@
 """Every limit of the ledger (invariant 9); the last word of a name is its unit or its sense.
 
-Exceeding a limit is an error that names the limit, never a truncation. Only what is derived for display (a commit's
-subject, a cell of a table) is cut, and the cut is shown.
+Exceeding a limit is an error that names the limit, never a truncation. Only what is derived for
+display (a commit's subject, a cell of a table) is cut, and the cut is shown.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ REASON_CHARS_MAX: Final = 1_000
 REFERENCES_MAX: Final = 10_000
 # Stand-ins that a room's policy may hold.
 STANDINS_MAX: Final = 1_000
+# Ranges of messages that a room's policy may leave out.
+POLICY_RANGES_MAX: Final = 10_000
 
 # Files: a segment or a page is closed when it has reached one of its limits.
 SEGMENT_RECORDS_MAX: Final = 50

@@ -1,7 +1,7 @@
 """Times as the records hold them, and the ids made from them.
 
-A stored time is text: UTC, microseconds, ``2026-11-29T21:27:42.123456Z``. Its order as text is its order in time.
-Nothing here reads a clock: the present and the random bytes come in as arguments.
+A stored time is text: UTC, microseconds, ``2026-11-29T21:27:42.123456Z``. Its order as text is its
+order in time. Nothing here reads a clock: the present and the random bytes come in as arguments.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from agent_chatroom_ledger.domain.display import shown
 from agent_chatroom_ledger.errors import InvalidInput
 
 TIME_PATTERN: Final = r"^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d\.\d{6}Z\Z"
@@ -29,14 +30,17 @@ _ENTROPY_BYTES: Final = 10
 
 
 def to_datetime(text: str) -> datetime:
-    """Return a stored time as an aware UTC datetime; raises InvalidInput unless it has exactly the stored form."""
+    """Return a stored time as an aware UTC datetime.
+
+    Raises InvalidInput unless it has exactly the stored form.
+    """
     if _TIME.match(text) is not None:
         try:
             return datetime.fromisoformat(text)
         except ValueError:
             pass
-    message = f"not a time of the form 2026-11-29T21:27:42.123456Z: {text[:64]!r}"
-    raise InvalidInput(message, field="at", value=text[:64])
+    message = f"not a time of the form 2026-11-29T21:27:42.123456Z: {shown(text)!r}"
+    raise InvalidInput(message, field="at", value=shown(text))
 
 
 def from_datetime(when: datetime) -> str:
@@ -73,10 +77,11 @@ def from_micros(micros: int) -> str:
 def new_id(micros: int, entropy: bytes) -> str:
     """Return a UUIDv7 (RFC 9562) of a time and ten random bytes, as text of 36 characters.
 
-    The milliseconds stand in the first 48 bits; the first 12 random bits are replaced by the microseconds within the
-    millisecond (RFC 9562, 6.2, method 3), so ids of one ledger, whose times never repeat, sort as their records do.
+    The milliseconds stand in the first 48 bits; the first 12 random bits are replaced by the
+    microseconds within the millisecond (RFC 9562, 6.2, method 3), so ids of one ledger, whose times
+    never repeat, sort as their records do.
     """
-    assert len(entropy) == _ENTROPY_BYTES, "an id takes ten random bytes"  # noqa: S101 - our own bug
+    assert len(entropy) == _ENTROPY_BYTES, "an id takes ten random bytes"
     millis, rest = divmod(micros, 1000)
     fraction = rest * 4096 // 1000
     random = int.from_bytes(entropy[2:], "big") & 0x3FFF_FFFF_FFFF_FFFF
@@ -87,9 +92,9 @@ def new_id(micros: int, entropy: bytes) -> str:
 def parse_when(text: str, now: datetime) -> datetime:
     """Return the time that a person means, in UTC.
 
-    Takes an ISO date or time (without a zone: the zone of ``now``), ``now``, ``today``, ``yesterday`` (their
-    midnight in the zone of ``now``), or an age such as ``90s``, ``15m``, ``2h``, ``3d``, ``1w``, with or without
-    ``ago``. Raises InvalidInput for anything else.
+    Takes an ISO date or time (without a zone: the zone of ``now``), ``now``, ``today``,
+    ``yesterday`` (their midnight in the zone of ``now``), or an age such as ``90s``, ``15m``,
+    ``2h``, ``3d``, ``1w``, with or without ``ago``. Raises InvalidInput for anything else.
     """
     words = text.strip().lower()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -107,7 +112,7 @@ def parse_when(text: str, now: datetime) -> datetime:
         return when.astimezone(UTC)
     except (ValueError, OverflowError):
         message = (
-            f"not a time: {text[:64]!r}; use an ISO date or time such as 2026-11-29T21:27Z,"
+            f"not a time: {shown(text)!r}; use an ISO date or time such as 2026-11-29T21:27Z,"
             " an age such as 2h or 3d, today or yesterday"
         )
-        raise InvalidInput(message, field="when", value=text[:64]) from None
+        raise InvalidInput(message, field="when", value=shown(text)) from None

@@ -39,8 +39,9 @@ _DATA_DECODER: Final = msgspec.json.Decoder()
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """What a caller wants to say; check_draft says whether it may be said.
 
-    The fields are those of a record. ``id`` makes the call idempotent: the same id with the same content again is
-    the first record, with other content it is a Conflict. ``said_at`` is for imports: when it was really said.
+    The fields are those of a record. ``id`` makes the call idempotent: the same id with the same
+    content again is the first record, with other content it is a Conflict. ``said_at`` is for
+    imports: when it was really said.
     """
 
     author: str
@@ -62,14 +63,15 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, mapping: Mapping[str, Any]) -> Draft:
         """Return the draft that a mapping describes.
 
-        Lists become tuples, and ``said_at`` may be an aware datetime. Raises InvalidInput for an unknown key, a
-        missing author and a value of another type. The draft is not checked further.
+        Lists become tuples, and ``said_at`` may be an aware datetime. Raises InvalidInput for an
+        unknown key, a missing author and a value of another type. The draft is not checked further.
         """
         values = dict(mapping)
         unknown = [key for key in values if key not in cls.__struct_fields__]
         if unknown:
-            message = f"unknown field {str(unknown[0])[:_SHOWN_CHARS]!r}; known are {', '.join(cls.__struct_fields__)}"
-            raise InvalidInput(message, field=str(unknown[0])[:_SHOWN_CHARS])
+            name = str(unknown[0])[:_SHOWN_CHARS]
+            known = ", ".join(cls.__struct_fields__)
+            raise InvalidInput(f"unknown field {name!r}; known are {known}", field=name)
         said_at = values.get("said_at")
         if isinstance(said_at, datetime):
             values["said_at"] = from_datetime(said_at)
@@ -89,7 +91,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_text(text: str, field: str, chars_max: int) -> str:
-    """Return one line of 1 to ``chars_max`` characters without control characters or white space around it.
+    """Return one line of 1 to ``chars_max`` characters, without controls and blanks around it.
 
     Raises InvalidInput, naming the field and the limit, for anything else.
     """
@@ -104,11 +106,11 @@ def check_text(text: str, field: str, chars_max: int) -> str:
 
 @lru_cache(maxsize=1024)
 def check_kind(kind: str) -> str:
-    """Return a kind as given: a lower-case word of at most 64 letters, digits, ``_``, ``.`` and ``-``."""
+    """Return a kind as given: at most 64 lower-case letters, digits, ``_``, ``.`` and ``-``."""
     if _KIND.match(kind) is None:
         message = (
-            f"kind has 1 to {KIND_CHARS_MAX} lower-case letters, digits, dots, hyphens and underscores,"
-            f" and begins with a letter or digit: {kind[:_SHOWN_CHARS]!r}"
+            f"kind has 1 to {KIND_CHARS_MAX} lower-case letters, digits, dots, hyphens and"
+            f" underscores, and begins with a letter or digit: {kind[:_SHOWN_CHARS]!r}"
         )
         raise InvalidInput(message, field="kind", limit=KIND_CHARS_MAX)
     return kind
@@ -124,10 +126,12 @@ def check_body(body: str) -> str:
         )
         raise InvalidInput(message, field="body") from None
     if size > BODY_BYTES_MAX:
-        message = f"body has {size} bytes, and at most {BODY_BYTES_MAX} are allowed; send the rest as an artifact"
+        message = (
+            f"body has {size} bytes of UTF-8, and at most {BODY_BYTES_MAX} are allowed; split it"
+        )
         raise InvalidInput(message, field="body", limit=BODY_BYTES_MAX, size=size)
     if "\0" in body:
-        message = "body holds a NUL character; remove it, or send the bytes as an artifact"
+        message = "body holds a NUL character; remove it"
         raise InvalidInput(message, field="body")
     return body
 
@@ -152,17 +156,21 @@ def _check_artifacts(artifacts: tuple[str, ...]) -> None:
 
 
 def check_data(data: dict[str, Any], field: str) -> None:
-    """Raise InvalidInput unless an object is JSON of at most 64 KiB that comes back as it went in."""
+    """Raise InvalidInput unless an object is JSON of at most 64 KiB that comes back as it was."""
     try:
         line = _DATA_ENCODER.encode(data)
         same = bool(_DATA_DECODER.decode(line) == data)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
         line, same = b"", False
     if not same:
-        message = f"{field} must be an object of JSON values: texts, finite numbers, booleans, null, lists, objects"
+        message = (
+            f"{field} must be an object of JSON values: texts, finite numbers, lists, objects …"
+        )
         raise InvalidInput(message, field=field)
     if len(line) > DATA_BYTES_MAX:
-        message = f"{field} has {len(line)} bytes, and at most {DATA_BYTES_MAX} are allowed; send it as an artifact"
+        message = (
+            f"{field} has {len(line)} bytes, and at most {DATA_BYTES_MAX} are allowed; shorten it"
+        )
         raise InvalidInput(message, field=field, limit=DATA_BYTES_MAX, size=len(line))
 
 
@@ -176,8 +184,9 @@ def _check_said_at(said_at: str) -> None:
 def check_draft(draft: Draft) -> Draft:
     """Return the draft unchanged when it may be said.
 
-    Raises InvalidInput naming the field, the limit and the way out. Nothing is trimmed, cut or translated, so what
-    passes is stored exactly. References (reply_to, cause) are checked for their form only.
+    Raises InvalidInput naming the field, the limit and the way out. Nothing is trimmed, cut or
+    translated, so what passes is stored exactly. References (reply_to, cause) are checked for their
+    form only.
     """
     check_author(draft.author)
     check_kind(draft.kind)

@@ -1,7 +1,8 @@
-"""The journal's lines: a checksum and a JSON object, one per transaction, and a header on top of each generation.
+r"""The journal's lines: one per transaction, and a header on top of each generation.
 
-A line is ``<crc32, 8 hex digits> <json>\\n``. The bytes of a record inside a frame are those that go into its log, and
-come back exactly. Encoding and decoding stand on the path of every post and every import, and stay lean.
+A line is ``<crc32, 8 hex digits> <json>\n``. The bytes of a record inside a frame are those that
+go into its log, and come back exactly. Encoding and decoding stand on the path of every post and
+every import, and stay lean.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ _SHOWN_BYTES: Final = 80
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The first line of a generation.
 
-    ``base`` is the commit that the generation's first frame builds on, ``newest_at`` the newest time in the ledger
-    before it, ``last_frame`` the number of the frame before it, and ``commit_format`` the version of the function
-    that turns frames into commits.
+    ``base`` is the commit that the generation's first frame builds on, ``newest_at`` the newest
+    time in the ledger before it, ``last_frame`` the number of the frame before it, and
+    ``commit_format`` the version of the function that turns frames into commits.
     """
 
     format: int = FORMAT
@@ -56,8 +57,9 @@ class ViewMark(msgspec.Struct, frozen=True, kw_only=True):
 class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One transaction: a frame of records, or a frame of views without a record.
 
-    ``frame`` is its number, dense over all generations. ``at`` is the time of a view frame; a record frame has the
-    times of its records. ``requested_by`` and ``reason`` are those of an administrative operation.
+    ``frame`` is its number, dense over all generations. ``at`` is the time of a view frame; a
+    record frame has the times of its records. ``requested_by`` and ``reason`` are those of an
+    administrative operation.
     """
 
     frame: Annotated[int, msgspec.Meta(ge=1)]
@@ -75,7 +77,7 @@ _HEADER_START: Final = b'{"format":'
 
 
 def _line(payload: bytes) -> bytes:
-    assert b"\n" not in payload, "one line per frame"  # noqa: S101 - our own bug
+    assert b"\n" not in payload, "one line per frame"
     return _PREFIX % crc32(payload) + payload + b"\n"
 
 
@@ -97,7 +99,10 @@ def encode_frame(frame: Frame) -> bytes:
 
 
 def frame_line_ok(line: bytes) -> bool:
-    """Tell whether a line is whole: it ends in a line feed and its checksum fits; the JSON is not looked at."""
+    """Tell whether a line is whole: it ends in a line feed and its checksum fits.
+
+    The JSON is not looked at.
+    """
     return (
         line[-1:] == b"\n"
         and len(line) > _PREFIX_BYTES
@@ -108,8 +113,8 @@ def frame_line_ok(line: bytes) -> bool:
 def decode_line(line: bytes) -> Header | Frame:
     """Return the header or the frame of a line that is given with its line feed.
 
-    Raises Corrupt when the line is torn, its checksum or its content is wrong, or (code ``newer_format``) when a newer
-    version of this package wrote it.
+    Raises Corrupt when the line is torn, its checksum or its content is wrong, or (code
+    ``newer_format``) when a newer version of this package wrote it.
     """
     if not frame_line_ok(line):
         message = "a line of the journal is torn or damaged: its checksum does not fit"
@@ -120,7 +125,9 @@ def decode_line(line: bytes) -> Header | Frame:
             header = _HEADER_DECODER.decode(payload)
             if header.format <= FORMAT:
                 return header
-            message = f"the journal has format {header.format}, and this version reads up to {FORMAT}; update it"
+            message = (
+                f"the journal has format {header.format}, newer than {FORMAT}: update the package"
+            )
             raise Corrupt(message, code="newer_format", format=header.format)
         frame = _FRAME_DECODER.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -1,8 +1,8 @@
 """Names: who may be an author, what a room and its directory may be called, and who a commit is by.
 
-A name that is given is stored exactly or refused. A name that is derived (a slug, an origin, the identity in a
-commit) is cleaned instead, and can leave no directory, forge no header and collide with none of our own files
-(invariant 7).
+A name that is given is stored exactly or refused. A name that is derived (a slug, an origin, the
+identity in a commit) is cleaned instead, and can leave no directory, forge no header and collide
+with none of our own files (invariant 7).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Final
 
-from agent_chatroom_ledger.domain.display import CONTROL_CLASS, has_control
+from agent_chatroom_ledger.domain.display import CONTROL_CLASS, has_control, shown
 from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.limits import (
     AUTHOR_CHARS_MAX,
@@ -28,8 +28,8 @@ ROOMS: Final = "rooms"
 # The addressee that means everybody, and so no author's name.
 BROADCAST: Final = "*"
 
-# Device names that Windows finds in every directory, with any extension; then what a room's own directory holds.
-# Superscript digits count as digits there, and fold_name turns them into such.
+# Device names that Windows finds in every directory, with any extension; then what a room's own
+# directory holds. Superscript digits count as digits there, and fold_name turns them into such.
 _DEVICES: Final = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$"}
     | {f"{port}{digit}" for port in ("com", "lpt") for digit in range(10)},
@@ -51,7 +51,8 @@ _FALLBACK_EMAIL: Final = "author"
 _FALLBACK_HOST: Final = "host"
 _HOST_CHARS_MAX: Final = 24
 _EMAIL_CHARS_MAX: Final = 64
-# Letters that show nothing: joiners and fillers that Unicode counts as letters or marks, and variation selectors.
+# Letters that show nothing: joiners and fillers that Unicode counts as letters or marks, and
+# variation selectors.
 _INVISIBLE: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
@@ -64,17 +65,16 @@ _ORIGIN: Final = re.compile(rf"[a-z0-9][a-z0-9-]{{0,{ORIGIN_CHARS_MAX - 1}}}", r
 _CRUD: Final = " .,:;<>\"\\'"
 
 
-def _refuse(field: str, message: str, text: str, **limits: object) -> InvalidInput:
-    return InvalidInput(
-        message,
-        field=field,
-        value=text[:_SHOWN_CHARS].encode(errors="backslashreplace").decode(),
-        **limits,
-    )
+def _refuse(field: str, message: str, text: str, limit: int | None = None) -> InvalidInput:
+    """Return the error for a text, which it shows shortened and without lone surrogates."""
+    value = shown(text)
+    if limit is None:
+        return InvalidInput(message, field=field, value=value)
+    return InvalidInput(message, field=field, value=value, limit=limit)
 
 
 def _check_line(text: str, field: str, chars_max: int) -> str:
-    """Return a text that is one visible line without white space around it, or raise InvalidInput."""
+    """Return a text that is one visible line without blanks around it, or raise InvalidInput."""
     if not text or text.isspace():
         message = f"{field} must not be blank"
         raise _refuse(field, message, text)
@@ -96,8 +96,8 @@ def _check_line(text: str, field: str, chars_max: int) -> str:
 def check_author(text: str, field: str = "author") -> str:
     """Return an author's, a member's or an addressee's name exactly as given.
 
-    It has 1 to 64 characters, no control characters, no white space around it, and is not ``*``. Raises InvalidInput
-    otherwise; ``field`` is named in the error.
+    It has 1 to 64 characters, no control characters, no white space around it, and is not ``*``.
+    Raises InvalidInput otherwise; ``field`` is named in the error.
     """
     if text == BROADCAST:
         message = f"{field} must not be *, which addresses everybody"
@@ -106,12 +106,12 @@ def check_author(text: str, field: str = "author") -> str:
 
 
 def check_title(text: str) -> str:
-    """Return a room's title exactly as given: one line of 1 to 200 characters; raises InvalidInput otherwise."""
+    """Return a room's title exactly as given; raises InvalidInput unless it fits on one line."""
     return _check_line(text, "title", TITLE_CHARS_MAX)
 
 
 def fold_name(text: str) -> str:
-    """Return the form in which two names are compared: what some file system takes for the same name is equal."""
+    """Return the form that is equal for two names which some file system takes for the same."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
@@ -125,16 +125,16 @@ def _is_reserved(text: str) -> bool:
 
 
 def _cut(text: str, bytes_max: int) -> str:
-    """Return the longest beginning of a text that fits, without a mark or a separator torn off at its end."""
+    """Return the longest beginning of a text that fits and does not end in a separator."""
     return text.encode()[:bytes_max].decode(errors="ignore").rstrip("-_.")
 
 
 def slug_of(title: str) -> str:
     """Return the readable directory name of a title: ``Design review`` becomes ``design-review``.
 
-    It holds letters and digits of any script, ``-``, ``_`` and inner dots, in NFC and lower case, has 1 to 80 bytes
-    of UTF-8, and passes check_slug. A title without a letter or digit gives ``room``; the caller numbers a slug that
-    is taken (numbered_slug).
+    It holds letters and digits of any script, ``-``, ``_`` and inner dots, in NFC and lower case,
+    has 1 to 80 bytes of UTF-8, and passes check_slug. A title without a letter or digit gives
+    ``room``; the caller numbers a slug that is taken (numbered_slug).
     """
     text = unicodedata.normalize(
         "NFKC", title[: TITLE_CHARS_MAX * 2].encode(errors="ignore").decode()
@@ -176,7 +176,9 @@ def _check_part(text: str, field: str) -> str:
         )
         raise _refuse(field, message, text, limit=SLUG_BYTES_MAX)
     if _PATH_FORBIDDEN.search(text) is not None:
-        message = f'{field} must not hold control characters or any of < > : " | ? * \\ ~; choose another name'
+        message = (
+            f'{field} must not hold control characters or any of < > : " | ? * \\ ~; rename it'
+        )
         raise _refuse(field, message, text)
     if text[0] in " .-" or text[-1] in " .":
         message = (
@@ -193,7 +195,10 @@ def _check_part(text: str, field: str) -> str:
 
 
 def check_slug(text: str) -> str:
-    """Return a room's directory name exactly as given; raises InvalidInput for one that slug_of would never give."""
+    """Return a room's directory name exactly as given.
+
+    Raises InvalidInput for one that slug_of would never give.
+    """
     _check_part(text, "slug")
     if text != text.lower() or not all(
         c.isalnum() or c in "-_." or unicodedata.category(c)[0] == "M" for c in text
@@ -206,8 +211,9 @@ def check_slug(text: str) -> str:
 def check_folder(text: str) -> str:
     """Return a folder under ``rooms/``, in NFC: ``a/b``, or the empty text for none.
 
-    It has at most 8 parts of at most 80 bytes. Raises InvalidInput for an absolute path, ``..``, an empty part, a
-    reserved or hidden name, a backslash, control characters, and a blank or dot at the end of a part.
+    It has at most 8 parts of at most 80 bytes. Raises InvalidInput for an absolute path, ``..``, an
+    empty part, a reserved or hidden name, a backslash, control characters, and a blank or dot at
+    the end of a part.
     """
     if not text:
         return ""
@@ -222,7 +228,7 @@ def check_folder(text: str) -> str:
 
 
 def room_directory(folder: str, slug: str, *, crowded: bool) -> str:
-    """Return a room's path in the ledger, ``rooms/a/b/slug``, or ``rooms/a/b/~3f/slug`` in a crowded folder.
+    """Return a room's path: ``rooms/a/b/slug``, or ``rooms/a/b/~3f/slug`` in a crowded folder.
 
     Raises InvalidInput when folder or slug break their rules or the path has more than 400 bytes.
     """
@@ -240,7 +246,7 @@ def room_directory(folder: str, slug: str, *, crowded: bool) -> str:
 
 
 def crowd_directory(slug: str) -> str:
-    """Return the directory that a crowded folder puts a room into: ``~`` and two hex digits of the slug's SHA-256."""
+    """Return where a crowded folder puts a room: ``~`` and two hex digits of its slug's SHA-256."""
     return f"~{sha256(slug.encode()).hexdigest()[:2]}"
 
 
@@ -261,16 +267,16 @@ def check_room_path(path: str) -> tuple[str, str]:
 
 
 def mint_origin(hostname: str, entropy: bytes) -> str:
-    """Return a name for a new origin from a host name and two or more random bytes: ``mbp-3f2a``."""
+    """Return a name for a new origin, ``mbp-3f2a``, of a host name and two random bytes."""
     label = _NOT_HOST.sub("-", hostname.partition(".")[0].lower()).strip("-")
     label = label[:_HOST_CHARS_MAX].rstrip("-") or _FALLBACK_HOST
     return f"{label}-{entropy[:2].hex()}"
 
 
 def check_origin(text: str) -> str:
-    """Return an origin's name as given: 1 to 32 lower-case letters, digits and hyphens, no device name."""
+    """Return an origin as given: 1 to 32 lower-case letters, digits, hyphens, no device name."""
     if _ORIGIN.fullmatch(text) is None or text in _DEVICES:
-        message = f"an origin has 1 to {ORIGIN_CHARS_MAX} lower-case letters, digits and hyphens: {text[:_SHOWN_CHARS]!r}"
+        message = f"an origin has 1 to {ORIGIN_CHARS_MAX} lower-case letters, digits and hyphens"
         raise _refuse("origin", message, text, limit=ORIGIN_CHARS_MAX)
     return text
 
@@ -279,9 +285,9 @@ def check_origin(text: str) -> str:
 def git_identity(author: str, origin: str) -> tuple[str, str]:
     """Return name and e-mail for a commit's header: ``("Analyst", "analyst@mbp-3f2a")``.
 
-    Whatever the author's name holds, neither text is empty, and neither holds a control character, a line break, an
-    angle bracket or white space around it, so no header can be forged. Angle brackets become similar quotation
-    marks, so that two names stay two.
+    Whatever the author's name holds, neither text is empty, and neither holds a control character,
+    a line break, an angle bracket or white space around it, so no header can be forged. Angle
+    brackets become similar quotation marks, so that two names stay two.
     """
     name = _HEADER_FORBIDDEN.sub("", author.replace("<", "\u2039").replace(">", "\u203a"))
     name = " ".join(name.split())[:AUTHOR_CHARS_MAX].strip()

@@ -1,7 +1,7 @@
 """Positions: how far something has read, as one number per origin.
 
-With one origin a position is just a number. Several origins number their records apart, so a position is a vector,
-and one position may be neither before nor after another.
+With one origin a position is just a number. Several origins number their records apart, so a
+position is a vector, and one position may be neither before nor after another.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def contains(position: Position, other: Position) -> bool:
 
 
 def advance(position: Position, origin: str, n: int) -> dict[str, int]:
-    """Return a position moved to record ``n`` of an origin, or as it was when it is there or beyond."""
+    """Return a position that has reached record ``n`` of an origin, and all that it had before."""
     moved = dict(position)
     if n > moved.get(origin, 0):
         moved[origin] = n
@@ -56,13 +56,19 @@ def minimum(*positions: Position) -> dict[str, int]:
 
 
 def encode_position(position: Position) -> str:
-    """Return a position as text, origins in order: ``3@ci-9a1c,57@mbp-3f2a``; the empty position is ``0``."""
+    """Return a position as text, origins in order: ``3@ci-9a1c,57@mbp-3f2a``.
+
+    The empty position is ``0``.
+    """
     refs = [full_ref(origin, n) for origin, n in sorted(position.items()) if n > 0]
     return ",".join(refs) or "0"
 
 
 def decode_position(text: str, primary_origin: str) -> dict[str, int]:
-    """Return the position of a text such as ``57`` or ``3@ci-9a1c,57@mbp-3f2a``; raises InvalidInput otherwise."""
+    """Return the position of a text such as ``57`` or ``3@ci-9a1c,57@mbp-3f2a``.
+
+    Raises InvalidInput otherwise.
+    """
     if text.strip() == "0":
         return {}
     return maximum(
@@ -76,8 +82,9 @@ def decode_position(text: str, primary_origin: str) -> dict[str, int]:
 def position_of(value: int | str | Position | Message, primary_origin: str) -> dict[str, int]:
     """Return the position that a caller means.
 
-    A number counts in the origin that created the room, 0 meaning nothing; a text is decoded; a message stands for
-    itself in its own origin only; a mapping is checked and copied. Raises InvalidInput for anything else.
+    A number counts in the origin that created the room, 0 meaning nothing; a text is decoded; a
+    message stands for itself in its own origin only; a mapping is checked and copied. Raises
+    InvalidInput for anything else.
     """
     if isinstance(value, Message):
         return {value.origin: value.n}

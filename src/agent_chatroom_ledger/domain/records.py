@@ -1,7 +1,7 @@
 """Records, the immutable JSON lines of a log, and messages, which are records as readers get them.
 
-The format is pinned by golden files (tests/domain/golden). Readers keep and ignore fields that they do not know, so
-a stored line is handed on as its own bytes and never encoded again.
+The format is pinned by golden files (tests/domain/golden). Readers keep and ignore fields that they
+do not know, so a stored line is handed on as its own bytes and never encoded again.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _Time = Annotated[str, msgspec.Meta(min_length=27, max_length=27, pattern=TIME_P
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of a log; the fields stand in the order of their keys, and an empty one is absent.
 
-    The source of the format is DESIGN.md, section 3, "Record". An operation's ``body`` is a short sentence in words,
-    and its ``data`` the same for machines.
+    The source of the format is DESIGN.md, section 3, "Record". An operation's ``body`` is a short
+    sentence in words, and its ``data`` the same for machines.
     """
 
     n: Annotated[int, msgspec.Meta(ge=1, le=NUMBER_MAX)]
@@ -73,8 +73,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """A record as readers get it: its fields, where it comes from, and the line that is stored.
 
-    ``at`` and ``said_at`` are aware UTC datetimes. ``primary`` says that its origin created the room. ``line`` is
-    the stored JSON without its line feed, unknown fields and all.
+    ``at`` and ``said_at`` are aware UTC datetimes. ``primary`` says that its origin created the
+    room. ``line`` is the stored JSON without its line feed, unknown fields and all.
     """
 
     n: int
@@ -100,7 +100,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ref(self) -> str:
-        """The short reference: ``57`` in the origin that created the room, ``57@ci-9a1c`` in any other."""
+        """The short reference: ``57``, or ``57@ci-9a1c`` of an origin other than the room's."""
         return str(self.n) if self.primary else full_ref(self.origin, self.n)
 
     @property
@@ -109,7 +109,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         return full_ref(self.origin, self.n)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the stored fields, known or not, in their order, and then ``origin`` and ``ref``."""
+        """Return the stored fields, known or not, in their order, then ``origin`` and ``ref``."""
         stored: dict[str, Any] = _ANY_DECODER.decode(self.line)
         return {**stored, "origin": self.origin, "ref": self.ref}
 
@@ -174,7 +174,10 @@ def record_of(draft: Draft, n: int, at: str, record_id: str) -> Record:
 
 
 def same_content(one: Record, other: Record) -> bool:
-    """Tell whether two records say the same, number and time aside; the order of keys inside ``data`` is no matter."""
+    """Tell whether two records say the same, number and time aside.
+
+    The order of keys inside ``data`` is no matter.
+    """
     return _content(one) == _content(other)
 
 

@@ -1,8 +1,8 @@
 """Where a record of a log lies: segment files, each named by the number of its first record.
 
-A log is a run of segments in two levels of directories, ``nn/nn/00000001.jsonl``. A segment is closed by its own
-bytes alone, so every writer and every replay closes it at the same record, and nothing that an append rewrites grows
-with the room.
+A log is a run of segments in two levels of directories, ``nn/nn/00000001.jsonl``. A segment is
+closed by its own bytes alone, so every writer and every replay closes it at the same record, and
+nothing that an append rewrites grows with the room.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def first_of(name: str) -> int:
 def starts_new_segment(first: int, count: int, size: int, n: int) -> bool:
     """Tell whether record ``n`` opens a new segment rather than joining the one before it.
 
-    ``first``, ``count`` and ``size`` are the first number, the records and the bytes of the newest segment. It is
-    closed when it holds 50 records, or 32 KiB or more (the record that crossed stays in it), or when ``n`` belongs
-    to another directory.
+    ``first``, ``count`` and ``size`` are the first number, the records and the bytes of the newest
+    segment. It is closed when it holds 50 records, or 32 KiB or more (the record that crossed stays
+    in it), or when ``n`` belongs to another directory.
     """
     return (
         count >= SEGMENT_RECORDS_MAX
@@ -65,8 +65,9 @@ def starts_new_segment(first: int, count: int, size: int, n: int) -> bool:
 def in_order(names: Iterable[str]) -> list[str]:
     """Return the names that are ours, of directories or of segments, in the order of their numbers.
 
-    Plain sorting is not enough: the outer directory has three digits from record 10,000,000 on. Names that no
-    segment and no directory of segments has are left out; directories may end in ``/``.
+    Plain sorting is not enough: the outer directory has three digits from record 10,000,000 on.
+    Names that no segment and no directory of segments has are left out; directories may end in
+    ``/``.
     """
     numbered = [(int(match[1]), name) for name in names if (match := _ORDERED.match(name))]
     return [name for _, name in sorted(numbered)]

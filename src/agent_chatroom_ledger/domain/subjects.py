@@ -1,7 +1,8 @@
 """What a commit says: a subject that reads like a transcript, and trailers that name its records.
 
-The message is a pure function of the frame (invariant 5), at most 72 characters in its subject. Every value stands on
-its own line with the control characters gone, so no body and no name can forge a trailer or a second line.
+The message is a pure function of the frame (invariant 5), at most 72 characters in its subject.
+Every value stands on its own line with the control characters gone, so no body and no name can
+forge a trailer or a second line.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _CREATE: Final = "create"
 
 @lru_cache(maxsize=4096)
 def _place(log: str) -> tuple[str, str, str, bool]:
-    """Return the name a subject calls the room, the room's path, the origin, and whether the log is of operations.
+    """Return the room's short name, its path, the origin, and whether the log is of operations.
 
     The ledger's own log, ``operations/<origin>``, has no room.
     """
@@ -99,8 +100,8 @@ def record_message(
 ) -> str:
     """Return the commit message of a frame that holds one record.
 
-    ``log`` is the path of the record's log, ``rooms/design-review/messages/mbp-3f2a``, and ``frame`` the number of
-    the frame.
+    ``log`` is the path of the record's log, ``rooms/design-review/messages/mbp-3f2a``, and
+    ``frame`` the number of the frame.
     """
     message = f"{_subject(log, record)}\n\n{_record_trailers(log, record)}Frame: {frame}\n"
     if requested_by or reason:
@@ -109,10 +110,11 @@ def record_message(
 
 
 def frame_message(frame: Frame, records: Sequence[tuple[str, Record]]) -> str:
-    """Return the commit message of a frame of records, which are given with the paths of their logs.
+    """Return the commit message of a frame of records, given with the paths of their logs.
 
-    The subject speaks of the first operation of a room, else of the first record of a room, else of the first; a
-    number in brackets says how many more there are. The trailers name all of them in their order.
+    The subject speaks of the first operation of a room, else of the first record of a room, else of
+    the first; a number in brackets says how many more there are. The trailers name all of them in
+    their order.
     """
     if len(records) == 1:
         log, record = records[0]
@@ -130,7 +132,10 @@ def frame_message(frame: Frame, records: Sequence[tuple[str, Record]]) -> str:
 
 
 def view_message(frame: Frame, pages: Mapping[str, int]) -> str:
-    """Return the commit message of a view frame; ``pages`` says how many pages of which room changed."""
+    """Return the commit message of a view frame.
+
+    ``pages`` says how many pages of which room changed.
+    """
     if len(pages) == 1:
         ((room, count),) = pages.items()
         name = one_line(room.rpartition("/")[2], _ROOM_CHARS_MAX)
