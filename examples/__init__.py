@@ -1,0 +1,1 @@
+"""Examples that run as they stand, offline, in directories that they remove again."""
