@@ -1,0 +1,248 @@
+"""A checkpoint: views, work tree, durability, index, next generation (DESIGN section 4)."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger.domain.frames import Frame, Header, ViewMark, encode_frame
+from agent_chatroom_ledger.storage import failpoints, files, gitindex, packlist, reading, refs
+from agent_chatroom_ledger.storage.commits import COMMIT_FORMAT
+from agent_chatroom_ledger.storage.layout import is_ours, room_of_log
+from agent_chatroom_ledger.storage.objects import NO_OBJECT
+from agent_chatroom_ledger.storage.source import CommitTree
+from agent_chatroom_ledger.storage.trees import EMPTY_TREE, differences, walk
+from agent_chatroom_ledger.storage.worktree import WorkTreeWriter, blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from agent_chatroom_ledger.storage.committer import Committer
+    from agent_chatroom_ledger.storage.source import Source
+
+_REGULAR = 0o100644
+
+
+class Checkpoint:
+    """One checkpoint under the commit lock, after everything pending was committed."""
+
+    def __init__(self, committer: Committer) -> None:
+        """Work for the holder of the commit lock."""
+        self._committer = committer
+        self._layout = committer.layout
+        self._objects = committer.objects
+
+    def run(self, views: Sequence[str] = (), *, views_too: bool = True) -> None:
+        """Make the checkpoint; nothing is done when nothing has happened since the last one."""
+        committer, layout = self._committer, self._layout
+        base = committer.intake.header.base
+        locked = refs.ours(layout, f"{layout.git}/index.lock")
+        if views_too:
+            self._compile(views)
+        main = committer.builder.tip
+        if main == base and not locked and not committer.intake.frames:
+            return
+        committer.take_index_lock()
+        with files.clear_errors("making a checkpoint"):
+            self._bring_up(base, main)
+            failpoints.reach("checkpoint.durable")
+            self._rotate(main)
+        failpoints.reach("checkpoint.rotated")
+        refs.drop_mark(layout, f"{layout.git}/index.lock")
+        failpoints.reach("checkpoint.done")
+
+    def _compile(self, views: Sequence[str]) -> None:
+        """Append and commit a view frame for every room that was written to."""
+        committer = self._committer
+        rooms = dict.fromkeys(views)
+        for frame in committer.intake.frames:
+            for item in frame.records:
+                room = room_of_log(item.log)
+                if room is not None:
+                    rooms[room] = None
+        editor = committer.builder.editor
+        marks: list[ViewMark] = []
+        for room in rooms:
+            if not editor.names(f"{room}/operations"):
+                continue
+            positions = {
+                log: {
+                    origin: reading.last_number(editor, f"{room}/{log}/{origin}")
+                    for origin in reading.origins(editor, room, log)
+                }
+                for log in ("messages", "operations")
+            }
+            mark = ViewMark(
+                room=room, messages=positions["messages"], operations=positions["operations"]
+            )
+            if not committer.builder.has(_frame_of((mark,), 1, "")):
+                marks.append(mark)
+        if not marks:
+            return
+        journal, intake = committer.journal, committer.intake
+        with files.clear_errors("writing to the journal"), journal.lock:
+            intake.refresh()
+            journal.settle()
+            with intake.mutex:
+                committer.present.begin()
+                number = intake.last_frame + 1
+                frame = _frame_of(tuple(marks), number, committer.present.next_time())
+                end = journal.append(intake.offset, encode_frame(frame))
+                intake.accept((frame,), end)
+        failpoints.reach("checkpoint.view_appended")
+        committer.commit_locked(checkpoint_foreign=False)
+
+    def _bring_up(self, base: str, main: str) -> None:
+        """Let work tree and index show main, and make everything durable."""
+        old = self._tree(base)
+        new = self._tree(main)
+        changes = [c for c in differences(self._objects, old, new) if is_ours(c[0])]
+        entries: dict[str, gitindex.Entry | None] = {}
+        with WorkTreeWriter(self._layout) as tree:
+            # Logs first: a reader that finds a projection finds what it was folded from.
+            for path, _, old_oid, mode, new_oid in sorted(
+                changes, key=lambda change: not change[0].endswith(".jsonl")
+            ):
+                before = None if old_oid is None else self._objects.blob(old_oid)
+                if new_oid is None:
+                    tree.remove(path, before)
+                    entries[path] = None
+                elif mode == _REGULAR:
+                    data = self._objects.blob(new_oid)
+                    status = tree.put(path, before, data)
+                    # The stat vouches for the content, so it is noted only if the sizes agree.
+                    same = status.st_size == len(data)
+                    entries[path] = gitindex.Entry(mode, new_oid, status if same else None)
+                else:
+                    entries[path] = gitindex.Entry(mode, new_oid)
+            tree.sync()
+        failpoints.reach("checkpoint.files")
+        self._sync_objects(base, main)
+        failpoints.reach("checkpoint.synced")
+        self._refresh_index(base, main, entries)
+
+    def _tree(self, commit: str) -> str:
+        return NO_OBJECT if commit == NO_OBJECT else self._objects.commit(commit).tree
+
+    def _sync_objects(self, base: str, main: str) -> None:
+        """Make packs, their directory, main and our anchor durable."""
+        layout = self._layout
+        fresh = [pack.name for pack in packlist.read(layout) if not pack.synced]
+        for name in fresh:
+            files.sync_path(layout.packs / f"pack-{name}.pack")
+            files.sync_path(layout.packs / f"pack-{name}.idx")
+        if fresh:
+            files.sync_directory(layout.packs)
+        refs.sync_main(layout)
+        if fresh:
+            packlist.note_synced(layout)
+        if base != main:
+            tip = refs.read_ref(layout, refs.TIP)
+            refs.move(layout, refs.TIP, tip, main, sync=True)
+
+    def _refresh_index(
+        self, base: str, main: str, entries: Mapping[str, gitindex.Entry | None]
+    ) -> None:
+        layout = self._layout
+        data = gitindex.read(layout)
+        if data is None:
+            data = self.index_of(main, ())
+        elif entries:
+            names = _Neighbours(self._committer.builder.editor)
+            last = None
+            if base != NO_OBJECT:
+                last = _Neighbours(CommitTree(self._objects, base)).last()
+            patched = gitindex.patched(data, entries, names.before, last)
+            data = self.index_of(main, entries.items()) if patched is None else patched
+        else:
+            return
+        gitindex.write(layout, data, sync=False)
+
+    def index_of(self, main: str, entries: Iterable[tuple[str, gitindex.Entry | None]]) -> bytes:
+        """Lay out a plain index of main, with the stats of files that are known to equal it."""
+        known = dict(entries)
+        raw: list[tuple[str, bytes]] = []
+        tree = self._tree(main)
+        with WorkTreeWriter(self._layout) as work:
+            for path, mode, oid in (
+                () if tree in (NO_OBJECT, EMPTY_TREE) else walk(self._objects, tree)
+            ):
+                entry = known.get(path)
+                if entry is None or entry.oid != oid:
+                    data = work.read(path)
+                    status = None
+                    if data is not None and blob_id(data) == oid:
+                        status = os.lstat(self._layout.root / path)
+                        if status.st_size != len(data):
+                            status = None
+                    entry = gitindex.Entry(mode, oid, status)
+                raw.append((path, gitindex.raw_entry(path, entry)))
+        return gitindex.plain(raw)
+
+    def _rotate(self, main: str) -> None:
+        """Start the next generation on main, with the frames that main lacks."""
+        committer = self._committer
+        journal, intake = committer.journal, committer.intake
+        with journal.lock:
+            intake.refresh()
+            journal.settle()
+            with intake.mutex:
+                committed = committer.committed()
+                carried = intake.after(committed)
+                header = Header(
+                    generation=intake.generation + 1,
+                    base=main,
+                    newest_at=committer.present.newest_at,
+                    last_frame=committed,
+                    commit_format=COMMIT_FORMAT,
+                    origin=committer.present.origin,
+                )
+                journal.mend_tail(intake.offset)
+                journal.start(header, [encode_frame(frame) for frame in carried])
+                intake.refresh()
+        journal.trim()
+
+
+def _frame_of(marks: tuple[ViewMark, ...], number: int, at: str) -> Frame:
+    return Frame(frame=number, at=at, views=marks)
+
+
+class _Neighbours:
+    """Finds the file that stands before another in the order of git's index, in a tree."""
+
+    def __init__(self, editor: Source) -> None:
+        self._editor = editor
+
+    def _ordered(self, directory: str) -> list[str]:
+        return sorted(
+            self._editor.names(directory), key=lambda n: n.encode("utf-8", "surrogateescape")
+        )
+
+    def _last_below(self, directory: str) -> str | None:
+        names = self._ordered(directory)
+        if not names:
+            return None
+        path = f"{directory}/{names[-1]}" if directory else names[-1]
+        return self._last_below(path[:-1]) if path.endswith("/") else path
+
+    def last(self) -> str | None:
+        """Return the last file of all."""
+        return self._last_below("")
+
+    def before(self, path: str) -> str | None:
+        """Return the file just before a path; None for the first of all."""
+        directory, name = "", path
+        best: str | None = None
+        while True:
+            head, slash, rest = name.partition("/")
+            own = (head + slash).encode("utf-8", "surrogateescape")
+            earlier = [
+                n for n in self._ordered(directory) if n.encode("utf-8", "surrogateescape") < own
+            ]
+            if earlier:
+                found = f"{directory}/{earlier[-1]}" if directory else earlier[-1]
+                best = self._last_below(found[:-1]) if found.endswith("/") else found
+            if not slash:
+                return best
+            directory = f"{directory}/{head}" if directory else head
+            name = rest

@@ -1,0 +1,303 @@
+"""Frames turned into commits: a pure function of the parent and the frame (invariant 5).
+
+Nothing here reads a clock, and nothing that the parent's tree does not say is taken into account,
+so replaying a frame on the same parent gives the same commit id.
+"""
+
+from __future__ import annotations
+
+import binascii
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger.domain import rooms as room_fold
+from agent_chatroom_ledger.domain.clock import to_micros
+from agent_chatroom_ledger.domain.names import git_identity
+from agent_chatroom_ledger.domain.records import decode_record, message_of
+from agent_chatroom_ledger.domain.segments import (
+    first_of,
+    in_order,
+    segment_path,
+    starts_new_segment,
+)
+from agent_chatroom_ledger.domain.subjects import frame_message, record_message, view_message
+from agent_chatroom_ledger.errors import Corrupt
+from agent_chatroom_ledger.storage import reading
+from agent_chatroom_ledger.storage.layout import room_of_log
+from agent_chatroom_ledger.storage.objects import NO_OBJECT
+from agent_chatroom_ledger.storage.source import CommitTree
+from agent_chatroom_ledger.storage.trees import TreeEditor, hash_object
+from agent_chatroom_ledger.storage.viewpages import update_pages, view_covers
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.domain.frames import Frame
+    from agent_chatroom_ledger.domain.records import Record
+    from agent_chatroom_ledger.domain.roomstate import RoomState
+    from agent_chatroom_ledger.storage.objects import Objects
+    from agent_chatroom_ledger.storage.packs import PackBuilder
+
+COMMIT_FORMAT = 1
+LEDGER_NAME = "Ledger"
+_NODES_MAX = 20_000
+
+
+class _Tail:
+    """The newest segment of a log in the tree under construction."""
+
+    __slots__ = ("count", "first", "last", "path", "size")
+
+    def __init__(self, path: str, first: int, count: int, size: int) -> None:
+        self.path = path
+        self.first = first
+        self.count = count
+        self.size = size
+        self.last = first + count - 1
+
+
+def commit_bytes(
+    tree: str,
+    parents: tuple[str, ...],
+    message: str,
+    *,
+    author: str,
+    said: int,
+    origin: str,
+    at: int,
+) -> bytes:
+    """Lay out a commit object; times are whole seconds, the committer is the ledger."""
+    name, email = git_identity(author, origin)
+    ledger, ledger_email = git_identity(LEDGER_NAME, origin)
+    head = "".join([f"parent {parent}\n" for parent in parents])
+    return (
+        f"tree {tree}\n{head}author {name} <{email}> {said} +0000\n"
+        f"committer {ledger} <{ledger_email}> {at} +0000\n\n{message}"
+    ).encode()
+
+
+def _seconds(at: str) -> int:
+    return max(to_micros(at) // 1_000_000, 0)  # git knows no time before 1970
+
+
+def add_commit(pack: PackBuilder, data: bytes) -> str:
+    """Hand a commit to the pack and return its id."""
+    oid = hash_object(b"commit", data)
+    pack.commit(oid, data)
+    return binascii.hexlify(oid).decode("ascii")
+
+
+class CommitBuilder:
+    """Builds one commit after another on a tip, and keeps the tip's directories in memory."""
+
+    def __init__(self, objects: Objects, origin: str) -> None:
+        """Begin with nothing; `start` names the tip."""
+        self._objects = objects
+        self.origin = origin
+        self._tails: dict[str, _Tail] = {}
+        self._rooms: dict[str, RoomState] = {}
+        self.tip = ""
+        # The commit from which a room is taken back when somebody removed it by hand while it had
+        # frames pending.
+        self.take_back_from = NO_OBJECT
+        self.editor: TreeEditor
+
+    def start(self, commit: str) -> None:
+        """Build on this commit; the zero id stands for an unborn branch."""
+        self._tails.clear()
+        self._rooms.clear()
+        self.tip = ""
+        tree = NO_OBJECT if commit == NO_OBJECT else self._objects.commit(commit).tree
+        self.editor = TreeEditor(self._objects, tree)
+        self.tip = commit
+
+    def forget(self) -> None:
+        """Trust nothing that was built: the next user has to start anew."""
+        self.tip = ""
+
+    def lighten(self) -> None:
+        """Drop what is held in memory when it has become much; the tip must be readable."""
+        if self.editor.nodes > _NODES_MAX:
+            self.start(self.tip)
+
+    def has(self, frame: Frame) -> bool:
+        """Tell whether the tip holds a frame: it holds the frame's last record."""
+        if frame.records:
+            last = frame.records[-1]
+            n = decode_record(bytes(last.record)).n
+            return reading.last_number(self.editor, last.log) >= n
+        return all(view_covers(self.editor, mark) for mark in frame.views)
+
+    def add(self, frame: Frame, pack: PackBuilder) -> bool:
+        """Build the frame's commit on the tip and make it the tip.
+
+        False when the tip holds it already, or when a view frame changes nothing: it makes no
+        commit. Raises Corrupt when a record does not follow its log's last one; the builder then
+        has to be started anew.
+        """
+        if frame.views:
+            return self._add_views(frame, pack)
+        if self._is_there(frame):
+            return False
+        entries: list[tuple[str, Record]] = []
+        touched: dict[str, None] = {}
+        for item in frame.records:
+            line = bytes(item.record)
+            record = decode_record(line)
+            self._append(item.log, record.n, line, pack)
+            entries.append((item.log, record))
+            if "/operations/" in item.log:
+                room = room_of_log(item.log)
+                if room is not None:
+                    touched[room] = None
+                    self._apply(room, item.log, line)
+        for room in touched:
+            state = self._rooms[room]
+            self.editor.write(f"{room}/room.json", room_fold.room_json(state), pack)
+            self.editor.write(f"{room}/policy.json", room_fold.policy_json(state), pack)
+        log, record = entries[0]
+        if len(entries) == 1:
+            message = record_message(log, record, frame.frame, frame.requested_by, frame.reason)
+        else:
+            message = frame_message(frame, entries)
+        at = _seconds(record.at)
+        said = _seconds(record.said_at) if record.said_at else at
+        self._commit(pack, record.author, said, at, message)
+        return True
+
+    def _is_there(self, frame: Frame) -> bool:
+        """Tell whether the tip holds the very bytes of a frame's last record."""
+        log = frame.records[-1].log
+        tail = self._tails.get(log)
+        if tail is not None and tail.last == 0:
+            return False
+        line = bytes(frame.records[-1].record)
+        if tail is not None and line.startswith(b'{"n":%d,' % (tail.last + 1)):
+            return False  # the usual case: it is the next one
+        n = decode_record(line).n
+        if n > reading.last_number(self.editor, log):
+            return False
+        if reading.record(self.editor, log, n) != line:
+            raise Corrupt(
+                f"record {n} of {log} in main is not the one in the journal; run "
+                "`rooms verify --repair --apply`",
+                code="forked_record",
+                log=log,
+                n=n,
+            )
+        return True
+
+    def _commit(self, pack: PackBuilder, author: str, said: int, at: int, message: str) -> None:
+        tree = self.editor.finish(pack)
+        parents = () if self.tip == NO_OBJECT else (self.tip,)
+        self.tip = add_commit(
+            pack,
+            commit_bytes(
+                tree, parents, message, author=author, said=said, origin=self.origin, at=at
+            ),
+        )
+
+    def _add_views(self, frame: Frame, pack: PackBuilder) -> bool:
+        pages: dict[str, int] = {}
+        for mark in frame.views:
+            if view_covers(self.editor, mark):
+                continue
+            changed = update_pages(self.editor, self.room(mark.room), mark)
+            for name, data in changed.items():
+                path = f"{mark.room}/view/{name}"
+                if data is None:
+                    self.editor.remove(path)
+                else:
+                    self.editor.write(path, data, pack)
+            if changed:
+                pages[mark.room] = len(changed)
+        if not pages:
+            return False
+        at = _seconds(frame.at)
+        self._commit(pack, LEDGER_NAME, at, at, view_message(frame, pages))
+        return True
+
+    def _append(self, log: str, n: int, line: bytes, pack: PackBuilder) -> None:
+        tail = self._tails.get(log)
+        if tail is None:
+            tail = self._load_tail(log)
+        if n != tail.last + 1 and self._take_back(log):
+            tail = self._load_tail(log)
+        if n != tail.last + 1:
+            raise Corrupt(
+                f"record {n} of {log} does not follow record {tail.last}; run `rooms verify`",
+                code="number_gap",
+                log=log,
+                n=n,
+            )
+        size = len(line) + 1
+        if tail.count and not starts_new_segment(tail.first, tail.count, tail.size, n):
+            older = self.editor.read(tail.path)
+            if older is None or len(older) != tail.size:
+                raise Corrupt(f"segment {tail.path} changed under us", path=tail.path)
+            data = older + line + b"\n"
+        else:
+            data = line + b"\n"
+            tail = _Tail(f"{log}/{segment_path(n)}", n, 0, 0)
+            if len(self._tails) > _NODES_MAX:
+                self._tails.clear()
+            self._tails[log] = tail
+        self.editor.write(tail.path, data, pack)
+        tail.count += 1
+        tail.size += size
+        tail.last = n
+
+    def _take_back(self, log: str) -> bool:
+        """Put a room back that a foreign commit removed; True when there was one."""
+        place = room_of_log(log) or log
+        if self.take_back_from == NO_OBJECT or self.editor.names(place):
+            return False
+        tree = CommitTree(self._objects, self.take_back_from).oid(place)
+        if tree is None:
+            return False
+        self.editor.graft(place, tree)
+        for known in [name for name in self._tails if name.startswith(f"{place}/")]:
+            del self._tails[known]
+        return True
+
+    def _load_tail(self, log: str) -> _Tail:
+        directory = log
+        for _ in range(2):
+            names = in_order([n for n in self.editor.names(directory) if n.endswith("/")])
+            if not names:
+                return _Tail("", 1, 0, 0)
+            directory = f"{directory}/{names[-1].rstrip('/')}"
+        names = in_order([n for n in self.editor.names(directory) if not n.endswith("/")])
+        if not names:
+            raise Corrupt(f"{directory} of the committed tree holds no segment", path=directory)
+        path = f"{directory}/{names[-1]}"
+        data = self.editor.read(path) or b""
+        tail = _Tail(path, first_of(names[-1]), data.count(b"\n"), len(data))
+        if not data.endswith(b"\n"):
+            raise Corrupt(f"segment {path} of the committed tree is cut off", path=path)
+        self._tails[log] = tail
+        return tail
+
+    def room(self, path: str) -> RoomState:
+        """Return a room's folded state at the tip."""
+        state = self._rooms.get(path)
+        if state is None:
+            messages = [
+                message_of(line, origin, "operations", primary=False)
+                for origin in reading.origins(self.editor, path, "operations")
+                for _, line in reading.records(self.editor, f"{path}/operations/{origin}")
+            ]
+            if not messages:
+                raise Corrupt(f"{path} has no operations log, so it is no room", path=path)
+            state = room_fold.fold_room(messages)
+            if len(self._rooms) > _NODES_MAX:
+                self._rooms.clear()
+            self._rooms[path] = state
+        return state
+
+    def _apply(self, room: str, log: str, line: bytes) -> None:
+        """Fold one more operation, which is newer than all before it."""
+        known = self._rooms.get(room)
+        if known is None:
+            self.room(room)  # the log in the tree holds the new record already
+            return
+        origin = log.rpartition("/")[2]
+        message = message_of(line, origin, "operations", primary=origin == known.origin)
+        self._rooms[room] = room_fold.apply_operation(known, message)

@@ -1,0 +1,214 @@
+"""Frames become commits: one pack for a batch, main moved by compare-and-swap (DESIGN section 4).
+
+Whoever holds the commit lock commits everybody's frames. Recovery is this same path.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger import limits
+from agent_chatroom_ledger.errors import Busy, Corrupt
+from agent_chatroom_ledger.storage import failpoints, files, packlist, packmerge, packs, refs
+from agent_chatroom_ledger.storage.checkpoint import Checkpoint
+from agent_chatroom_ledger.storage.commits import CommitBuilder
+from agent_chatroom_ledger.storage.locks import FileLock
+from agent_chatroom_ledger.storage.packs import PackBuilder
+from agent_chatroom_ledger.storage.recovery import locate
+from agent_chatroom_ledger.storage.state import State, read_state, write_state
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_chatroom_ledger.domain.frames import Frame
+    from agent_chatroom_ledger.storage.intake import Intake
+    from agent_chatroom_ledger.storage.journal import Journal
+    from agent_chatroom_ledger.storage.layout import Layout
+    from agent_chatroom_ledger.storage.objects import Objects
+    from agent_chatroom_ledger.storage.present import Present
+
+INDEX_LOCK_WAIT_SECONDS_MAX = 1.0
+INDEX_LOCK_HELD_SECONDS_MAX = 3.0
+_SWAPS_MAX = 50
+
+
+class Committer:
+    """The holder of the commit lock: commits what is pending, and makes checkpoints."""
+
+    def __init__(
+        self, layout: Layout, objects: Objects, journal: Journal, intake: Intake, present: Present
+    ) -> None:
+        """Share the journal and its frames with the writer."""
+        self.layout = layout
+        self.objects = objects
+        self.journal = journal
+        self.intake = intake
+        self.present = present
+        self.lock = FileLock(layout.locks / "commit.lock")
+        self.builder = CommitBuilder(objects, present.origin)
+        self.boot = files.boot_id()
+        self._index_lock = f"{layout.git}/index.lock"
+        self._index_locked_at = 0.0
+        self._packs_since_merge = 0
+        self._committed = 0
+
+    def close(self) -> None:
+        """Close the lock."""
+        self.lock.close()
+
+    def done(self, frame: int) -> bool:
+        """Tell whether main holds a frame, by the hint alone."""
+        state = read_state(self.layout)
+        return state is not None and state.frame >= frame and state.boot == self.boot
+
+    def commit(self, through: int) -> None:
+        """Commit every pending frame; somebody else may do it first.
+
+        Raises Busy while another program holds git's locks: frames stay in the journal.
+        """
+        if not self.lock.acquire(unless=lambda: self.done(through)):
+            return
+        try:
+            if not self.done(through):
+                self.commit_locked()
+            if self._checkpoint_is_due():
+                self.checkpoint_locked()
+        finally:
+            self.lock.release()
+
+    def checkpoint(self, views: Sequence[str] = ()) -> None:
+        """Commit what is pending, bring views, work tree and index up to date, make all durable.
+
+        Does nothing when nothing happened since the last checkpoint, but for the views named.
+        """
+        with self.lock:
+            self.checkpoint_locked(views)
+
+    def _checkpoint_is_due(self) -> bool:
+        header = self.intake.header
+        if self.intake.last_frame - header.last_frame >= limits.CHECKPOINT_FRAMES_MAX:
+            return True
+        held = time.monotonic() - self._index_locked_at
+        return self._index_locked_at > 0 and held > INDEX_LOCK_HELD_SECONDS_MAX
+
+    def checkpoint_locked(self, views: Sequence[str] = ()) -> None:
+        """Make a checkpoint; the commit lock is held."""
+        self.commit_locked()
+        Checkpoint(self).run(views)
+        self._index_locked_at = 0.0
+
+    def commit_locked(self, *, checkpoint_foreign: bool = True) -> int:
+        """Commit every pending frame; the commit lock is held. Return the last frame committed."""
+        self.intake.refresh()
+        refs.require_head_on_main(self.layout)
+        committed = self._settle(checkpoint_foreign=checkpoint_foreign)
+        frames = self.intake.after(committed)
+        if not frames:
+            return committed
+        self.journal.sync()
+        failpoints.reach("commit.synced")
+        self.take_index_lock()
+        for _ in range(_SWAPS_MAX):
+            for start in range(0, len(frames), limits.BATCH_FRAMES_MAX):
+                batch = frames[start : start + limits.BATCH_FRAMES_MAX]
+                if not self._commit_batch(batch):
+                    break
+                committed = batch[-1].frame
+            else:
+                return committed
+            # Somebody has moved main by hand: judge what is there now and build on it.
+            committed = self._settle(checkpoint_foreign=checkpoint_foreign)
+            frames = self.intake.after(committed)
+        raise Busy(
+            "main is being moved by another program faster than we can build on it",
+            code="lost_races",
+        )
+
+    def _settle(self, *, checkpoint_foreign: bool) -> int:
+        """Let the builder stand on main; return the last frame that main has."""
+        # Commits carry the origin of the generation: a copied ledger replays what it was.
+        self.builder.origin = self.intake.header.origin
+        state = read_state(self.layout)
+        main = self._readable_main()
+        if state is not None and state.main == main and state.boot == self.boot:
+            if self.builder.tip != main:
+                self.builder.start(main)
+            self._committed = state.frame
+            return state.frame
+        self.builder.forget()
+        found = locate(self, state)
+        self.remember(found.frame)
+        if found.foreign and checkpoint_foreign:
+            # Nothing is built on a foreign tip before it is durable: a replay after a power cut
+            # has to begin on it.
+            self.take_index_lock()
+            Checkpoint(self).run((), views_too=False)
+        return found.frame
+
+    def _readable_main(self) -> str | None:
+        try:
+            return refs.read_main(self.layout)
+        except Corrupt:
+            return None  # a power cut may have left zeros: recovery judges
+
+    def remember(self, frame: int) -> None:
+        """Write the hint: main is the builder's tip and has every frame up to `frame`."""
+        self._committed = frame
+        write_state(self.layout, State(self.builder.tip, frame, self.boot))
+
+    def committed(self) -> int:
+        """Return the last frame that the builder's tip holds."""
+        return self._committed
+
+    def take_index_lock(self) -> None:
+        """Keep git's index locked from before main moves until the index matches it."""
+        adopted = refs.take_mark(self.layout, self._index_lock, INDEX_LOCK_WAIT_SECONDS_MAX)
+        if not adopted or not self._index_locked_at:
+            self._index_locked_at = time.monotonic()
+        failpoints.reach("commit.index_locked")
+
+    def _commit_batch(self, batch: Sequence[Frame]) -> bool:
+        """Build the commits of some frames on the tip; False when main was moved meanwhile."""
+        before = self.builder.tip
+        pack = PackBuilder()
+        try:
+            for frame in batch:
+                self.builder.add(frame, pack)
+        except BaseException:
+            self.builder.forget()
+            raise
+        failpoints.reach("commit.built")
+        after = self.builder.tip
+        if after != before and not self.publish(before, after, pack):
+            self.builder.forget()
+            return False
+        self.remember(batch[-1].frame)
+        failpoints.reach("commit.remembered")
+        self.builder.lighten()
+        return True
+
+    def publish(self, before: str, after: str, pack: PackBuilder) -> bool:
+        """Store a pack and move main onto its tip; False when main is not `before` any more."""
+        try:
+            name, data, index = pack.finish()
+            with files.clear_errors("writing a pack"):
+                packlist.note(self.layout, name, pack.commits)
+                packs.store(self.layout, name, data, index)
+            failpoints.reach("commit.stored")
+            with files.clear_errors("moving main"):
+                moved = refs.move_main(self.layout, before, after)
+        except BaseException:
+            self.builder.forget()
+            raise
+        failpoints.reach("commit.moved")
+        if not moved:
+            packs.discard(self.layout, name)
+            return False
+        packs.release(self.layout, (name,))
+        self._packs_since_merge += 1
+        if self._packs_since_merge >= packmerge.GROWN_MAX:
+            self._packs_since_merge = 0
+            with files.clear_errors("merging packs"):
+                packmerge.merge_small_packs(self.layout)
+        return True

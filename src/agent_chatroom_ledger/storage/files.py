@@ -1,0 +1,185 @@
+"""Files written so that a kill or a power cut leaves the old bytes or the new ones, never a mix.
+
+Every write of the storage layer goes through here, so that one place knows about short writes,
+full disks, symbolic links and what has to be synced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger.errors import Busy, Forbidden, LedgerError
+from agent_chatroom_ledger.storage import failpoints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_chatroom_ledger.storage.layout import Layout
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_serial = itertools.count()
+
+
+@contextlib.contextmanager
+def clear_errors(doing: str) -> Iterator[None]:
+    """Turn the operating system's refusals into errors that say what to do."""
+    try:
+        yield
+    except LedgerError:
+        raise
+    except OSError as error:
+        if error.errno in _FULL:
+            raise Busy(
+                f"no room on the disk while {doing}: {error}; nothing was lost, make room and "
+                "try again",
+                code="disk_full",
+                path=str(error.filename or ""),
+            ) from error
+        if error.errno in _DENIED:
+            raise Forbidden(
+                f"not allowed while {doing}: {error}; the ledger can be read, but not written",
+                code="read_only",
+                path=str(error.filename or ""),
+            ) from error
+        raise Busy(
+            f"the operating system refused while {doing}: {error}",
+            code="io_error",
+            path=str(error.filename or ""),
+        ) from error
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write every byte, however short the single writes come out."""
+    failpoints.reach("files.write")
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+if sys.platform == "darwin":  # pragma: no cover - needs a Mac
+
+    def sync_descriptor(descriptor: int) -> None:
+        """Bring a file's bytes to stable storage; fsync alone does not on macOS."""
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+
+elif hasattr(os, "fdatasync"):
+
+    def sync_descriptor(descriptor: int) -> None:
+        """Bring a file's bytes to stable storage."""
+        failpoints.reach("files.sync")
+        os.fdatasync(descriptor)
+
+else:  # pragma: no cover - Windows
+
+    def sync_descriptor(descriptor: int) -> None:
+        """Bring a file's bytes to stable storage."""
+        os.fsync(descriptor)
+
+
+def sync_path(path: Path | str) -> bool:
+    """Sync a file by name; False when it is not there (any more)."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        sync_descriptor(descriptor)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def sync_directory(path: Path | str) -> None:
+    """Make the names in a directory durable, where the system can."""
+    if sys.platform == "win32":  # pragma: no cover
+        return
+    failpoints.reach("files.sync_directory")
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def temporary_name(layout: Layout, stem: str) -> str:
+    """Return a fresh path in the ledger's own temporary directory."""
+    return f"{layout.tmp}/{stem}-{os.getpid()}-{next(_serial)}-{time.monotonic_ns():x}"
+
+
+def write_temporary(
+    layout: Layout, stem: str, data: bytes, *, mode: int = 0o644, sync: bool = False
+) -> str:
+    """Write a whole temporary file and return its path; nothing is left when that fails."""
+    path = temporary_name(layout, stem)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        write_all(descriptor, data)
+        if sync:
+            sync_descriptor(descriptor)
+    except BaseException:
+        os.close(descriptor)
+        os.unlink(path)
+        raise
+    os.close(descriptor)
+    return path
+
+
+def replace(layout: Layout, path: Path | str, data: bytes, *, sync: bool) -> None:
+    """Put `data` at `path` in one step; with `sync` the bytes and the name are durable."""
+    temporary = write_temporary(layout, "replace", data, sync=sync)
+    try:
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    if sync:
+        sync_directory(os.path.dirname(path))
+
+
+def read_bytes(path: Path | str) -> bytes | None:
+    """Read a whole file; None when it does not exist."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read()
+
+
+def quarantine(layout: Layout, name: str, data: bytes) -> Path:
+    """Keep foreign or damaged bytes under a fresh name, durably, and return where."""
+    layout.quarantine.mkdir(exist_ok=True)
+    clean = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)[-120:]
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    for attempt in itertools.count():
+        path = layout.quarantine / f"{stamp}-{attempt}-{clean}"
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        except FileExistsError:
+            continue
+        break
+    try:
+        write_all(descriptor, data)
+        sync_descriptor(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_directory(layout.quarantine)
+    return path
+
+
+def boot_id() -> str:
+    """Return what changes with every boot of the machine, so that a power cut can be noticed."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:  # pragma: no cover - not Linux: the boot time to ten seconds serves as one
+        return f"boot-{round((time.time() - time.monotonic()) / 10)}"

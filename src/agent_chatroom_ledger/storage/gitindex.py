@@ -1,0 +1,256 @@
+"""git's index, patched as bytes so that `git status` is clean and a foreign commit reverts nothing.
+
+Format: git's `gitformat-index` documentation, versions 2 and 3. Extensions are dropped, since they
+describe what the patch changes; version 4 and split indexes are read by git alone, so they are
+replaced by a plain index of main.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import struct
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger.storage import failpoints, files
+from agent_chatroom_ledger.storage.objects import FILE_MODE
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping
+
+    from agent_chatroom_ledger.storage.layout import Layout
+
+_HEADER = struct.Struct(">4sII")
+_ENTRY = struct.Struct(">10I20sH")
+_NAME_MAX = 0xFFF
+_EXTENDED = 0x4000
+_PATCHES_MAX = 64  # beyond this many changes one pass over all entries is cheaper
+_NO_STAT = (0,) * 6
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One file of the index: its mode, its blob, and the stat of the file that equals it."""
+
+    mode: int
+    oid: str
+    stat: os.stat_result | None = None
+
+
+class _Unpatchable(Exception):
+    """The index is of a kind that is not patched in place."""
+
+
+def _encode(path: bytes, entry: Entry) -> bytes:
+    status = entry.stat
+    if status is None:
+        times, place, owner = (0, 0, 0, 0), (0, 0), (0, 0)
+        size = 0
+    else:
+        times = (
+            status.st_ctime_ns // 10**9 & 0xFFFFFFFF,
+            status.st_ctime_ns % 10**9,
+            status.st_mtime_ns // 10**9 & 0xFFFFFFFF,
+            status.st_mtime_ns % 10**9,
+        )
+        place = (status.st_dev & 0xFFFFFFFF, status.st_ino & 0xFFFFFFFF)
+        owner = (status.st_uid & 0xFFFFFFFF, status.st_gid & 0xFFFFFFFF)
+        size = status.st_size & 0xFFFFFFFF
+    head = _ENTRY.pack(
+        *times,
+        *place,
+        entry.mode,
+        *owner,
+        size,
+        bytes.fromhex(entry.oid),
+        min(len(path), _NAME_MAX),
+    )
+    return head + path + b"\0" * (8 - (len(head) + len(path)) % 8)
+
+
+def _entry_size(name_bytes: int) -> int:
+    return (_ENTRY.size + name_bytes + 8) // 8 * 8
+
+
+def _check(data: bytes) -> tuple[int, int]:
+    """Return the version and the number of entries of an index that can be patched."""
+    if len(data) < _HEADER.size + 20:
+        raise _Unpatchable
+    signature, version, count = _HEADER.unpack_from(data)
+    if signature != b"DIRC" or version not in (2, 3):
+        raise _Unpatchable
+    return version, count
+
+
+def _find(data: bytes, path: bytes) -> int:
+    """Return where a plain entry starts, -1 when there is none."""
+    key = struct.pack(">H", min(len(path), _NAME_MAX)) + path + b"\0"
+    start = _HEADER.size
+    while True:
+        found = data.find(key, start)
+        if found < 0:
+            return -1
+        at = found - (_ENTRY.size - 2)
+        if at >= _HEADER.size and (at - _HEADER.size) % 8 == 0:
+            return at
+        start = found + 1
+
+
+def _entries_end(data: bytes, count: int) -> int:
+    """Walk over all entries and return where they end."""
+    at = _HEADER.size
+    limit = len(data) - 20
+    for _ in range(count):
+        if at + _ENTRY.size > limit:
+            raise _Unpatchable
+        flags = (data[at + 60] << 8) | data[at + 61]
+        name_at = at + _ENTRY.size + (2 if flags & _EXTENDED else 0)
+        size = flags & _NAME_MAX
+        if size == _NAME_MAX:
+            size = data.index(b"\0", name_at) - name_at
+        at += (name_at - at + size + 8) // 8 * 8
+    if at > limit:
+        raise _Unpatchable
+    return at
+
+
+def parse(data: bytes) -> dict[str, tuple[int, str, bytes]]:
+    """Return path -> (mode, id, raw entry) of all entries of stage 0.
+
+    Raises ValueError for an index of another kind than version 2 or 3 without splitting.
+    """
+    try:
+        version, count = _check(data)
+        end = _entries_end(data, count)
+    except (_Unpatchable, IndexError, ValueError) as error:
+        raise ValueError("not a plain index") from error
+    if b"link" in data[end : len(data) - 20][:4]:
+        raise ValueError("a split index")
+    found: dict[str, tuple[int, str, bytes]] = {}
+    at = _HEADER.size
+    while at < end:
+        fields = _ENTRY.unpack_from(data, at)
+        flags = fields[11]
+        name_at = at + _ENTRY.size + (2 if version > 2 and flags & _EXTENDED else 0)
+        stop = data.index(b"\0", name_at)
+        size = (name_at - at + stop - name_at + 8) // 8 * 8
+        if not flags & 0x3000:
+            path = data[name_at:stop].decode("utf-8", "surrogateescape")
+            found[path] = (fields[6], fields[10].hex(), data[at : at + size])
+        at += size
+    return found
+
+
+def _sealed(count: int, body: bytes, version: int = 2) -> bytes:
+    data = _HEADER.pack(b"DIRC", version, count) + body
+    return data + hashlib.sha1(data, usedforsecurity=False).digest()
+
+
+def patched(
+    data: bytes,
+    changes: Mapping[str, Entry | None],
+    before: Callable[[str], str | None],
+    last: str | None,
+) -> bytes | None:
+    """Return the index with some entries set or (None) removed; None when it cannot be patched.
+
+    `before(path)` names the file that stands just before a new path in main, None for the first;
+    `last` is the last file of the commit that the index stands for.
+    """
+    if len(changes) > _PATCHES_MAX:
+        return _merged(data, changes)
+    try:
+        version, count = _check(data)
+        body = bytearray(data[: len(data) - 20])
+        if version != 2 or _plain_end(data, count, last) is None:
+            return _merged(data, changes)
+        for path in sorted(changes):
+            name = path.encode("utf-8", "surrogateescape")
+            entry = changes[path]
+            at = _find(body, name)  # type: ignore[arg-type]  # a bytearray finds as bytes do
+            size = _entry_size(len(name))
+            if at >= 0:
+                body[at : at + size] = b"" if entry is None else _encode(name, entry)
+                count -= entry is None
+            elif body.find(name + b"\0") >= 0:
+                return _merged(data, changes)  # an entry with flags of its own
+            elif entry is not None:
+                previous = before(path)
+                spot = _HEADER.size
+                if previous is not None:
+                    earlier = previous.encode("utf-8", "surrogateescape")
+                    spot = _find(body, earlier)  # type: ignore[arg-type]
+                    if spot < 0:
+                        return _merged(data, changes)
+                    spot += _entry_size(len(earlier))
+                    following = bytes(body[spot + _ENTRY.size : spot + _ENTRY.size + 4096])
+                    if following.partition(b"\0")[0] and following.partition(b"\0")[0] < name:
+                        return _merged(data, changes)  # foreign entries stand in between
+                elif body[spot + _ENTRY.size :].partition(b"\0")[0] < name and count:
+                    return _merged(data, changes)
+                body[spot:spot] = _encode(name, entry)
+                count += 1
+        return _sealed(count, bytes(body[_HEADER.size :]), version)
+    except (_Unpatchable, IndexError, ValueError):
+        return None
+
+
+def _plain_end(data: bytes, count: int, last: str | None) -> int | None:
+    """Return where the entries end if nothing but the checksum follows them, else None.
+
+    `last` is the last file of main: when its entry ends where the checksum starts, there are no
+    extensions, and no walk over all entries was needed to see it.
+    """
+    if not count:
+        return _HEADER.size if len(data) == _HEADER.size + 20 else None
+    if last is None:
+        return None
+    name = last.encode("utf-8", "surrogateescape")
+    at = _find(data, name)
+    end = len(data) - 20
+    return end if at >= 0 and at + _entry_size(len(name)) == end else None
+
+
+def _merged(data: bytes, changes: Mapping[str, Entry | None]) -> bytes | None:
+    """Patch by one pass over all entries; None when the index is of another kind."""
+    try:
+        version, _ = _check(data)
+        known = parse(data)
+    except (_Unpatchable, ValueError):
+        return None
+    raw = {path: entry[2] for path, entry in known.items()}
+    for path, entry in changes.items():
+        if entry is None:
+            raw.pop(path, None)
+        else:
+            raw[path] = _encode(path.encode("utf-8", "surrogateescape"), entry)
+    return plain(raw.items(), version)
+
+
+def plain(entries: Iterable[tuple[str, bytes]], version: int = 2) -> bytes:
+    """Lay out an index of raw entries."""
+    ordered = sorted((path.encode("utf-8", "surrogateescape"), raw) for path, raw in entries)
+    return _sealed(len(ordered), b"".join([raw for _, raw in ordered]), version)
+
+
+def raw_entry(path: str, entry: Entry) -> bytes:
+    """Encode one entry."""
+    return _encode(path.encode("utf-8", "surrogateescape"), entry)
+
+
+def read(layout: Layout) -> bytes | None:
+    """Return the bytes of the index, None when there is none."""
+    return files.read_bytes(layout.git / "index")
+
+
+def write(layout: Layout, data: bytes, *, sync: bool) -> None:
+    """Put the index in place; the caller holds `.git/index.lock`."""
+    failpoints.reach("gitindex.write")
+    files.replace(layout, layout.git / "index", data, sync=sync)
+    failpoints.reach("gitindex.written")
+
+
+def file_mode(mode: int) -> int:
+    """Return the mode that the index notes for a file of a tree."""
+    return mode or FILE_MODE

@@ -1,0 +1,337 @@
+"""The journal: frames on stable storage, in generations (DESIGN section 4).
+
+A generation is a file `journal/<16 digits>`: a header line, then frames with dense numbers. A
+checkpoint starts the next one and carries over what main lacks; the newest old ones stay as a
+change feed for followers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger import limits
+from agent_chatroom_ledger.domain.frames import Frame, Header, decode_line, encode_header
+from agent_chatroom_ledger.errors import Busy, Corrupt
+from agent_chatroom_ledger.storage import failpoints, files
+from agent_chatroom_ledger.storage.locks import FileLock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from agent_chatroom_ledger.storage.layout import Layout
+
+_READ_BYTES = 1 << 20
+
+
+def generation_path(layout: Layout, generation: int) -> Path:
+    """Return the file of one generation."""
+    return layout.journal / f"{generation:016d}"
+
+
+def generations(layout: Layout) -> list[int]:
+    """Return the generations that are kept, oldest first."""
+    try:
+        names = os.listdir(layout.journal)
+    except FileNotFoundError:
+        return []
+    return sorted(int(name) for name in names if len(name) == 16 and name.isdigit())
+
+
+@dataclasses.dataclass
+class Scan:
+    """What stands in a generation from some offset on."""
+
+    header: Header | None
+    frames: list[Frame]
+    end: int  # just past the last valid line
+    rest: bytes  # what follows it: empty, a torn tail, or rot
+
+
+def scan(data: bytes, base: int, expected: int | None) -> Scan:
+    """Decode lines of `data` (which starts at offset `base`) up to the first that is not valid."""
+    header: Header | None = None
+    frames: list[Frame] = []
+    start = 0
+    while True:
+        stop = data.find(b"\n", start)
+        if stop < 0:
+            break
+        try:
+            line = decode_line(data[start : stop + 1])
+        except Corrupt:
+            break
+        if isinstance(line, Header):
+            if base + start != 0:
+                break
+            header = line
+            expected = line.last_frame + 1
+        else:
+            if expected is not None and line.frame != expected:
+                break
+            frames.append(line)
+            expected = line.frame + 1
+        start = stop + 1
+    return Scan(header, frames, base + start, data[start:])
+
+
+def _holds_valid_frame(data: bytes) -> bool:
+    """Tell whether a valid line follows damage: then it is rot, not a torn tail."""
+    position = data.find(b"\n")
+    while position >= 0:
+        stop = data.find(b"\n", position + 1)
+        if stop < 0:
+            return False
+        try:
+            decode_line(data[position + 1 : stop + 1])
+        except Corrupt:
+            position = stop
+            continue
+        return True
+    return False
+
+
+class Follower:
+    """Reads frames as they come, without locks and without waiting; never a torn one.
+
+    `position` is (generation, offset). Frames carried over into a new generation are not given
+    twice. `lost` becomes True when generations it needed are gone: then it goes on with the
+    oldest that is kept, and the caller has to reread what it derived.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        generation: int | None = None,
+        offset: int = 0,
+        last_frame: int | None = None,
+    ) -> None:
+        """Start at a remembered place, or at the oldest generation that is kept."""
+        self._layout = layout
+        self._generation = generation
+        self._offset = offset
+        self._descriptor = -1
+        self.last_frame = last_frame
+        self.header: Header | None = None
+        self.lost = False
+
+    @classmethod
+    def newest(cls, layout: Layout) -> Follower:
+        """Start with the newest generation: what no checkpoint has covered."""
+        kept = generations(layout)
+        return cls(layout, kept[-1] if kept else None)
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """The generation and the offset up to which frames were given."""
+        return (self._generation or 0, self._offset)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __del__(self) -> None:
+        """Close the file of a forgotten follower."""
+        self.close()
+
+    def new_frames(self) -> list[Frame]:
+        """Return the frames that were appended since the last call."""
+        frames: list[Frame] = []
+        while self._open():
+            # Whether there is a next generation is asked before the rest of this one is read:
+            # nothing is appended to a generation after its successor exists.
+            assert self._generation is not None
+            ended = generation_path(self._layout, self._generation + 1).exists()
+            frames += self._read()
+            if not ended:
+                newest = generations(self._layout)
+                if not newest or newest[-1] <= self._generation:
+                    break
+                ended = True
+            self.close()
+            self._generation += 1
+            self._offset = 0
+        return frames
+
+    def _open(self) -> bool:
+        if self._descriptor >= 0:
+            return True
+        for _ in range(100):
+            kept = generations(self._layout) if self._generation is None else None
+            if kept is not None:
+                if not kept:
+                    return False
+                self._generation, self._offset = kept[0], 0
+            assert self._generation is not None
+            try:
+                self._descriptor = os.open(
+                    generation_path(self._layout, self._generation), os.O_RDONLY | os.O_CLOEXEC
+                )
+            except FileNotFoundError:
+                self.lost = True
+                self._generation = None
+                continue
+            return True
+        raise Busy("the journal's generations change faster than they can be read")
+
+    def _read(self) -> list[Frame]:
+        found: list[Frame] = []
+        while True:
+            size = os.fstat(self._descriptor).st_size
+            if size <= self._offset:
+                return found
+            data = os.pread(self._descriptor, max(size - self._offset, 0), self._offset)
+            found_here = scan(data, self._offset, None)
+            if found_here.header is not None:
+                self.header = found_here.header
+                if self.last_frame is not None and found_here.header.last_frame > self.last_frame:
+                    self.lost = True
+            if found_here.end == self._offset:
+                return found
+            self._offset = found_here.end
+            for frame in found_here.frames:
+                if self.last_frame is not None and frame.frame <= self.last_frame:
+                    continue
+                found.append(frame)
+                self.last_frame = frame.frame
+
+
+def read_frames(layout: Layout) -> Iterator[Frame]:
+    """Give every frame that the kept generations hold, each once, in order."""
+    follower = Follower(layout)
+    try:
+        yield from follower.new_frames()
+    finally:
+        follower.close()
+
+
+class Journal:
+    """The writer's end of the journal. Every method but `sync` needs the journal's lock held."""
+
+    def __init__(self, layout: Layout) -> None:
+        """Open nothing yet."""
+        self._layout = layout
+        self.lock = FileLock(layout.locks / "journal.lock")
+        self._generation = 0
+        self._descriptor = -1
+
+    @property
+    def generation(self) -> int:
+        """The generation that appends go to."""
+        return self._generation
+
+    def close(self) -> None:
+        """Close the file and the lock."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        self.lock.close()
+
+    def settle(self) -> bool:
+        """Open the newest generation; False when there is none yet."""
+        if self._descriptor >= 0 and not os.path.exists(
+            f"{self._layout.journal}/{self._generation + 1:016d}"
+        ):
+            return True
+        kept = generations(self._layout)
+        if not kept:
+            return False
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        path = generation_path(self._layout, kept[-1])
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._generation = kept[-1]
+        return True
+
+    def size(self) -> int:
+        """Return the size of the newest generation in bytes."""
+        return os.fstat(self._descriptor).st_size
+
+    def mend_tail(self, end: int) -> None:
+        """Move whatever follows the last valid frame (at `end`) out of the way.
+
+        A torn tail was never acknowledged: it goes to quarantine and off. Damage before valid
+        frames is rot: Corrupt, nothing is changed.
+        """
+        size = self.size()
+        if size == end:
+            return
+        rest = os.pread(self._descriptor, size - end, end)
+        if _holds_valid_frame(rest):
+            raise Corrupt(
+                f"generation {self._generation} of the journal is damaged at byte {end} before "
+                "valid frames; run `rooms verify --repair --apply`",
+                code="journal_rot",
+                path=str(generation_path(self._layout, self._generation)),
+                offset=end,
+            )
+        files.quarantine(self._layout, f"torn-{self._generation}-{end}", rest)
+        failpoints.reach("journal.torn_kept")
+        os.ftruncate(self._descriptor, end)
+
+    def append(self, end: int, data: bytes) -> int:
+        """Append whole lines at `end`, the end of the last valid frame; return the new end.
+
+        All of `data` is appended or nothing of it.
+        """
+        self.mend_tail(end)
+        failpoints.reach("journal.append")
+        os.lseek(self._descriptor, end, os.SEEK_SET)
+        try:
+            files.write_all(self._descriptor, data)
+        except BaseException:
+            os.ftruncate(self._descriptor, end)
+            raise
+        failpoints.reach("journal.appended")
+        return end + len(data)
+
+    def sync(self) -> None:
+        """Make every frame written so far durable.
+
+        After a failed sync the generation takes no more frames, because the system may have
+        dropped its pages: Busy, and a mark that sends the next append to a new generation.
+        """
+        try:
+            files.sync_descriptor(self._descriptor)
+        except OSError as error:
+            path = generation_path(self._layout, self._generation)
+            path.with_name(f"{path.name}.failed").touch()
+            raise Busy(
+                f"the disk refused to make the journal durable: {error}; what this call wrote "
+                "may be lost",
+                code="sync_failed",
+                path=str(path),
+            ) from error
+
+    def failed(self) -> bool:
+        """Tell whether the newest generation takes no more frames."""
+        path = generation_path(self._layout, self._generation)
+        return path.with_name(f"{path.name}.failed").exists()
+
+    def start(self, header: Header, lines: Sequence[bytes]) -> None:
+        """Start a generation with the frames it carries over, durably, in one step."""
+        failpoints.reach("journal.rotate")
+        data = encode_header(header) + b"".join(lines)
+        temporary = files.write_temporary(self._layout, "journal", data, sync=True)
+        failpoints.reach("journal.rotate_written")
+        os.replace(temporary, generation_path(self._layout, header.generation))
+        failpoints.reach("journal.rotate_renamed")
+        files.sync_directory(self._layout.journal)
+        self.settle()
+
+    def trim(self) -> None:
+        """Delete old generations beyond what is kept as a change feed."""
+        kept = generations(self._layout)
+        total = 0
+        for generation in reversed(kept):
+            path = generation_path(self._layout, generation)
+            size = path.stat().st_size
+            total += size
+            if generation != kept[-1] and total > limits.JOURNAL_KEPT_BYTES:
+                path.unlink()
+                path.with_name(f"{path.name}.failed").unlink(missing_ok=True)

@@ -1,0 +1,117 @@
+"""Where everything of a ledger lies on disk (DESIGN section 3)."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LEDGER_FILE = "ledger.json"
+ATTRIBUTES_FILE = ".gitattributes"
+ROOMS = "rooms"
+OPERATIONS = "operations"
+
+_OURS = re.compile(r"^(?:rooms|operations|archive|artifacts)/")
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The paths of one ledger; `root` is absolute and `writable` says whether we may write."""
+
+    root: Path
+    writable: bool = True
+
+    @cached_property
+    def git(self) -> Path:
+        """The ordinary, non-bare git directory."""
+        return self.root / ".git"
+
+    @cached_property
+    def private(self) -> Path:
+        """What is not versioned; inside .git, because `git clean -fdx` spares it there."""
+        return self.git / "ledger"
+
+    @cached_property
+    def journal(self) -> Path:
+        """Frames that no checkpoint has covered yet, a file per generation."""
+        return self.private / "journal"
+
+    @cached_property
+    def cursors(self) -> Path:
+        """One cursor file per consumer."""
+        return self.private / "cursors"
+
+    @cached_property
+    def locks(self) -> Path:
+        """Files that are only ever locked, and the permanent file our git locks link to."""
+        return self.private / "locks"
+
+    @cached_property
+    def quarantine(self) -> Path:
+        """Foreign or damaged bytes that were moved out of the way, never deleted by us."""
+        return self.private / "quarantine"
+
+    @cached_property
+    def tmp(self) -> Path:
+        """Temporary files; `git gc` deletes them elsewhere."""
+        return self.private / "tmp"
+
+    @cached_property
+    def state(self) -> Path:
+        """A hint: which frame main holds."""
+        return self.private / "state"
+
+    @cached_property
+    def own_packs(self) -> Path:
+        """The list of packs that we wrote ourselves."""
+        return self.private / "packs"
+
+    @cached_property
+    def index_db(self) -> Path:
+        """The derived SQLite index."""
+        return self.private / "index.sqlite3"
+
+    @cached_property
+    def packs(self) -> Path:
+        """The pack directory of git's object store."""
+        return self.git / "objects" / "pack"
+
+
+def is_ours(path: str) -> bool:
+    """Tell whether a path in a commit belongs to the ledger rather than to the user."""
+    return _OURS.match(path) is not None or path in (LEDGER_FILE, ATTRIBUTES_FILE)
+
+
+def is_log(path: str) -> bool:
+    """Tell whether a path is a segment of a log, whose bytes only grow (invariant 1)."""
+    if not path.endswith(".jsonl"):
+        return False
+    parts = path.split("/")
+    if parts[0] == OPERATIONS:
+        return len(parts) == 5
+    return parts[0] == ROOMS and len(parts) > 6 and parts[-5] in ("messages", "operations")
+
+
+def room_of_log(log: str) -> str | None:
+    """Return the room of a log such as `rooms/a/messages/mbp`, None for the ledger's own log."""
+    if log.startswith(ROOMS + "/"):
+        return log.rsplit("/", 2)[0]
+    return None
+
+
+def is_ledger(directory: Path) -> bool:
+    """Tell whether a directory is the root of a ledger: also one that lost its work tree."""
+    git = directory / ".git"
+    return ((directory / LEDGER_FILE).is_file() and git.exists()) or (git / "ledger").is_dir()
+
+
+def find_root(start: Path) -> Path | None:
+    """Return the nearest directory from `start` upwards that is a ledger, as git looks for one."""
+    for directory in (start, *start.parents):
+        if is_ledger(directory):
+            return directory
+    return None

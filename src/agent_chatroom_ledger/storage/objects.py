@@ -1,0 +1,170 @@
+"""Reading git objects through dulwich: packs of ours, of `git gc`, loose ones, and alternates.
+
+One lock around the store, because dulwich's object store is not safe for threads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import TYPE_CHECKING
+
+from dulwich.object_store import DiskObjectStore
+from dulwich.objects import ObjectID
+
+from agent_chatroom_ledger.errors import Corrupt
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.storage.layout import Layout
+
+COMMIT, TREE, BLOB, TAG = 1, 2, 3, 4
+NO_OBJECT = "0" * 40
+TREE_MODE = 0o040000
+FILE_MODE = 0o100644
+
+
+@dataclasses.dataclass(frozen=True)
+class CommitInfo:
+    """What a commit says, as text."""
+
+    oid: str
+    tree: str
+    parents: tuple[str, ...]
+    author: str
+    author_email: str
+    author_seconds: int
+    committer: str
+    committer_seconds: int
+    message: str
+
+
+@dataclasses.dataclass(frozen=True)
+class TreeEntry:
+    """One entry of a tree object."""
+
+    name: str
+    mode: int
+    oid: str
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether the entry is a directory."""
+        return self.mode == TREE_MODE
+
+
+def parse_tree(data: bytes) -> list[TreeEntry]:
+    """Decode a tree object; names that are not UTF-8 keep their bytes as surrogates."""
+    entries: list[TreeEntry] = []
+    start = 0
+    while start < len(data):
+        space = data.index(b" ", start)
+        nul = data.index(b"\0", space)
+        entries.append(
+            TreeEntry(
+                data[space + 1 : nul].decode("utf-8", "surrogateescape"),
+                int(data[start:space], 8),
+                data[nul + 1 : nul + 21].hex(),
+            )
+        )
+        start = nul + 21
+    return entries
+
+
+def _ident(line: str) -> tuple[str, str, int]:
+    name, _, rest = line.partition(" <")
+    email, _, moment = rest.rpartition("> ")
+    try:
+        seconds = int(moment.split(" ")[0])
+    except ValueError:
+        seconds = 0
+    return name, email, seconds
+
+
+def parse_commit(oid: str, data: bytes) -> CommitInfo:
+    """Decode a commit object."""
+    head, _, message = data.decode("utf-8", "replace").partition("\n\n")
+    tree, parents = "", []
+    author, committer = ("", "", 0), ("", "", 0)
+    for line in head.split("\n"):
+        key, _, value = line.partition(" ")
+        if key == "tree":
+            tree = value
+        elif key == "parent":
+            parents.append(value)
+        elif key == "author":
+            author = _ident(value)
+        elif key == "committer":
+            committer = _ident(value)
+    if not tree:
+        raise Corrupt(f"commit {oid} names no tree", code="bad_commit", commit=oid)
+    return CommitInfo(oid, tree, tuple(parents), *author, committer[0], committer[2], message)
+
+
+class Objects:
+    """Reads objects by id. Raises Corrupt, naming the id, for one that is missing or damaged."""
+
+    def __init__(self, layout: Layout) -> None:
+        """Open nothing yet."""
+        self._path = str(layout.git / "objects")
+        self._guard = threading.RLock()
+        self._store: DiskObjectStore | None = None
+
+    def _get(self, oid: str) -> tuple[int, bytes]:
+        if self._store is None:
+            self._store = DiskObjectStore(self._path)
+        kind, data = self._store.get_raw(ObjectID(oid.encode("ascii")))
+        return kind, data
+
+    def get(self, oid: str) -> tuple[int, bytes]:
+        """Return the kind (1 commit, 2 tree, 3 blob, 4 tag) and the bytes of an object."""
+        with self._guard:
+            try:
+                return self._get(oid)
+            except (KeyError, OSError, ValueError, AssertionError):
+                # A foreign repack may have taken away a pack that we had listed: look afresh, once.
+                self.forget()
+            try:
+                return self._get(oid)
+            except Exception as error:
+                # dulwich raises many kinds for damaged packs; to us they all mean one thing.
+                raise Corrupt(
+                    f"git object {oid} is missing or damaged ({type(error).__name__})",
+                    code="missing_object",
+                    object=oid,
+                ) from error
+
+    def has(self, oid: str) -> bool:
+        """Tell whether an object can be read."""
+        try:
+            self.get(oid)
+        except Corrupt:
+            return False
+        return True
+
+    def forget(self) -> None:
+        """Close the packs, so that the next read lists them again."""
+        with self._guard:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+    close = forget
+
+    def data(self, oid: str, kind: int) -> bytes:
+        """Return an object's bytes, which must be of one kind."""
+        found, data = self.get(oid)
+        if found != kind:
+            raise Corrupt(f"git object {oid} is of kind {found}, not {kind}", object=oid)
+        return data
+
+    def commit(self, oid: str) -> CommitInfo:
+        """Return a commit."""
+        return parse_commit(oid, self.data(oid, COMMIT))
+
+    def tree(self, oid: str) -> list[TreeEntry]:
+        """Return the entries of a tree in git's order."""
+        return parse_tree(self.data(oid, TREE))
+
+    def blob(self, oid: str) -> bytes:
+        """Return the bytes of a blob."""
+        return self.data(oid, BLOB)

@@ -1,0 +1,74 @@
+"""The packs that this ledger wrote itself, in the order of writing.
+
+One line a pack, `<name> <commits>`, and a line `-` where a checkpoint made everything above it
+durable. Losing the file costs nothing but smaller merges: git reads the packs all the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger.storage import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_chatroom_ledger.storage.layout import Layout
+
+_SYNCED = "-"
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnPack:
+    """A pack of ours: its name without `pack-`, its number of commits, whether it is durable."""
+
+    name: str
+    commits: int
+    synced: bool
+
+
+def read(layout: Layout) -> list[OwnPack]:
+    """Return the packs of ours, oldest first."""
+    text = (files.read_bytes(layout.own_packs) or b"").decode("ascii", "replace")
+    found: list[tuple[str, int]] = []
+    durable = 0
+    for line in text.split("\n")[:-1]:
+        name, _, commits = line.partition(" ")
+        if name == _SYNCED:
+            durable = len(found)
+        elif len(name) == 40 and commits.isdigit():
+            found.append((name, int(commits)))
+    return [OwnPack(name, commits, index < durable) for index, (name, commits) in enumerate(found)]
+
+
+def _append(layout: Layout, line: str) -> None:
+    descriptor = os.open(
+        layout.own_packs, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
+    )
+    try:
+        files.write_all(descriptor, f"{line}\n".encode())
+    finally:
+        os.close(descriptor)
+
+
+def note(layout: Layout, name: str, commits: int) -> None:
+    """Remember a pack; the caller holds the commit lock, as in everything below."""
+    _append(layout, f"{name} {commits}")
+
+
+def note_synced(layout: Layout) -> None:
+    """Remember that everything so far is durable."""
+    _append(layout, _SYNCED)
+
+
+def rewrite(layout: Layout, own: Iterable[OwnPack]) -> None:
+    """Put another list in place, durable packs first."""
+    ordered = sorted(own, key=lambda pack: not pack.synced)
+    lines = [f"{pack.name} {pack.commits}" for pack in ordered if pack.synced]
+    lines += [_SYNCED] if lines else []
+    lines += [f"{pack.name} {pack.commits}" for pack in ordered if not pack.synced]
+    files.replace(
+        layout, layout.own_packs, "".join(f"{line}\n" for line in lines).encode(), sync=False
+    )

@@ -1,0 +1,260 @@
+"""Merging our small packs, geometrically, before there are many (docs/decisions/0003).
+
+Packs of single calls are laid end to end: deltas count backwards from themselves, so bodies can be
+moved together unchanged. When such a pack has grown, the packer lays it out anew, with every older
+version as a delta. Packs that are laid out well already are again joined end to end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import zlib
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger.errors import Corrupt
+from agent_chatroom_ledger.storage import failpoints, files, packlist, packs
+from agent_chatroom_ledger.storage.objects import BLOB, COMMIT, TREE, parse_commit, parse_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_chatroom_ledger.storage.layout import Layout
+    from agent_chatroom_ledger.storage.packlist import OwnPack
+
+# How many packs of one size class are merged into one of the next. The first class is joined end
+# to end, the second laid out anew, the others joined again.
+SINGLES_MAX = 32
+GROWN_MAX = 12
+JOINED_MAX = 8
+_GROWN_COMMITS = 16
+_PACKED_COMMITS = 200
+_JOINED_BYTES_MAX = 512 << 20
+_OFS_DELTA = 6
+_FAN_END = 8 + 1024
+
+
+def _class_of(commits: int) -> int:
+    """Return the size class of a pack: 0 single calls, 1 grown, 2 and up laid out well."""
+    if commits < _GROWN_COMMITS:
+        return 0
+    if commits < _PACKED_COMMITS:
+        return 1
+    size, level = _PACKED_COMMITS * JOINED_MAX, 2
+    while commits >= size:
+        size, level = size * JOINED_MAX, level + 1
+    return level
+
+
+def merge_small_packs(layout: Layout) -> None:
+    """Merge whatever size class is full; the caller holds the commit lock.
+
+    A pack that somebody else protects (`.keep`), lists in a multi-pack-index or has taken away is
+    left alone. A full disk stops the merge and nothing else.
+    """
+    while True:
+        own = packlist.read(layout)
+        classes: dict[int, list[OwnPack]] = defaultdict(list)
+        gone = False
+        for pack in own:
+            if not os.path.exists(f"{layout.packs}/pack-{pack.name}.idx"):
+                gone = True
+            elif not _is_protected(layout, pack.name):
+                classes[_class_of(pack.commits)].append(pack)
+        for level, most in ((0, SINGLES_MAX), (1, GROWN_MAX)):
+            if len(classes[level]) >= most:
+                _merge(layout, own, classes[level], anew=level == 1)
+                break
+        else:
+            full = [c for level, c in classes.items() if level > 1 and len(c) >= JOINED_MAX]
+            if not full or not _merge(layout, own, full[0][:JOINED_MAX], anew=False):
+                if gone:
+                    present = [
+                        p for p in own if os.path.exists(f"{layout.packs}/pack-{p.name}.idx")
+                    ]
+                    packlist.rewrite(layout, present)
+                return
+
+
+def _is_protected(layout: Layout, name: str) -> bool:
+    if os.path.exists(f"{layout.packs}/pack-{name}.keep"):
+        return True
+    listed = files.read_bytes(layout.packs / "multi-pack-index")
+    return listed is not None and f"pack-{name}.idx".encode() in listed
+
+
+def _merge(layout: Layout, own: list[OwnPack], chosen: Sequence[OwnPack], *, anew: bool) -> bool:
+    """Merge some packs into one; False when their sum would be too large."""
+    sizes = [os.path.getsize(f"{layout.packs}/pack-{pack.name}.pack") for pack in chosen]
+    if sum(sizes) > _JOINED_BYTES_MAX:
+        return False
+    merged = None if anew else _joined(layout, chosen)
+    if merged is None:
+        merged = _laid_out_anew(layout, chosen)
+    name, data, index = merged
+    failpoints.reach("packmerge.built")
+    packs.store(layout, name, data, index, sync=True)
+    failpoints.reach("packmerge.stored")
+    taken = {pack.name for pack in chosen}
+    commits = sum(pack.commits for pack in chosen)
+    rest = [pack for pack in own if pack.name not in taken and pack.name != name]
+    packlist.rewrite(layout, [*rest, packlist.OwnPack(name, commits, synced=True)])
+    for pack in chosen:
+        if pack.name != name:
+            packs.discard(layout, pack.name)
+    packs.release(layout, (name,))
+    failpoints.reach("packmerge.done")
+    return True
+
+
+def read_index(path: str) -> list[tuple[bytes, int, int]]:
+    """Return (id, crc32, offset) of every object in a version 2 index of a pack below 2 GiB."""
+    data = files.read_bytes(path)
+    if data is None or data[:8] != b"\377tOc\0\0\0\2":
+        raise Corrupt(f"{path} is not an index that we wrote", path=path)
+    (count,) = struct.unpack_from(">I", data, _FAN_END - 4)
+    crc_at = _FAN_END + 20 * count
+    crcs = struct.unpack_from(f">{count}I", data, crc_at)
+    offsets = struct.unpack_from(f">{count}I", data, crc_at + 4 * count)
+    return [
+        (data[_FAN_END + 20 * i : _FAN_END + 20 * i + 20], crcs[i], offsets[i])
+        for i in range(count)
+    ]
+
+
+def _pack_bytes(layout: Layout, name: str) -> bytes:
+    path = f"{layout.packs}/pack-{name}.pack"
+    data = files.read_bytes(path)
+    if data is None or hashlib.sha1(data[:-20], usedforsecurity=False).digest() != data[-20:]:
+        raise Corrupt(f"{path} is damaged; run `rooms verify`", code="bad_pack", path=path)
+    return data
+
+
+def _joined(layout: Layout, chosen: Sequence[OwnPack]) -> tuple[str, bytes, bytes] | None:
+    """Lay packs end to end; None when an object stands in two of them."""
+    entries: list[tuple[bytes, int, int]] = []
+    bodies: list[bytes] = []
+    offset = 12
+    for pack in reversed(chosen):  # the newest first, as git lays out its own
+        data = _pack_bytes(layout, pack.name)
+        moved = offset - 12
+        index = read_index(f"{layout.packs}/pack-{pack.name}.idx")
+        entries += [(oid, crc, start + moved) for oid, crc, start in index]
+        bodies.append(data[12:-20])
+        offset += len(data) - 32
+    if len({entry[0] for entry in entries}) != len(entries):
+        return None
+    body = b"".join((b"PACK", struct.pack(">II", 2, len(entries)), *bodies))
+    checksum = hashlib.sha1(body, usedforsecurity=False).digest()
+    return checksum.hex(), body + checksum, packs.pack_index(entries, checksum)
+
+
+def read_pack(layout: Layout, name: str) -> dict[bytes, tuple[int, bytes]]:
+    """Return id -> (kind, bytes) of every object in a pack of ours."""
+    data = _pack_bytes(layout, name)
+    index = read_index(f"{layout.packs}/pack-{name}.idx")
+    by_offset: dict[int, tuple[int, bytes]] = {}
+    found: dict[bytes, tuple[int, bytes]] = {}
+    for oid, _, start in sorted(index, key=lambda entry: entry[2]):
+        byte = data[start]
+        kind, at = byte >> 4 & 7, start + 1
+        while byte & 128:
+            byte = data[at]
+            at += 1
+        if kind == _OFS_DELTA:
+            byte = data[at]
+            at += 1
+            back = byte & 127
+            while byte & 128:
+                byte = data[at]
+                at += 1
+                back = (back + 1) << 7 | byte & 127
+            kind, base = by_offset[start - back]
+            content = apply_delta(base, zlib.decompressobj().decompress(data[at:]))
+        else:
+            content = zlib.decompressobj().decompress(memoryview(data)[at:])
+        by_offset[start] = found[oid] = (kind, content)
+    return found
+
+
+def apply_delta(base: bytes, ops: bytes) -> bytes:
+    """Build the target of a delta."""
+    at = 0
+    for _ in range(2):  # the sizes of base and target
+        while ops[at] & 128:
+            at += 1
+        at += 1
+    out: list[bytes] = []
+    while at < len(ops):
+        op = ops[at]
+        at += 1
+        if op & 128:
+            offset = size = 0
+            for bit in range(4):
+                if op >> bit & 1:
+                    offset |= ops[at] << 8 * bit
+                    at += 1
+            for bit in range(3):
+                if op >> 4 + bit & 1:
+                    size |= ops[at] << 8 * bit
+                    at += 1
+            out.append(base[offset : offset + (size or 0x10000)])
+        else:
+            out.append(ops[at : at + op])
+            at += op
+    return b"".join(out)
+
+
+def _laid_out_anew(layout: Layout, chosen: Sequence[OwnPack]) -> tuple[str, bytes, bytes]:
+    """Pack the objects of some packs again, each path's versions in the order of the commits."""
+    objects: dict[bytes, tuple[int, bytes]] = {}
+    for pack in chosen:
+        objects.update(read_pack(layout, pack.name))
+    builder = packs.PackBuilder()
+    seen: set[bytes] = set()
+
+    def visit(path: str, oid: bytes) -> None:
+        if oid in seen or oid not in objects:
+            return
+        seen.add(oid)
+        kind, data = objects[oid]
+        if kind == TREE:
+            for entry in parse_tree(data):
+                visit(f"{path}/{entry.name}", bytes.fromhex(entry.oid))
+        builder.version(path, kind, oid, data)
+
+    for oid in _in_order(objects):
+        builder.commit(oid, objects[oid][1])
+        tree = parse_commit(oid.hex(), objects[oid][1]).tree
+        visit("", bytes.fromhex(tree))
+    for oid, (kind, data) in objects.items():
+        # What no commit of these packs reaches is kept all the same.
+        if kind in (TREE, BLOB) and oid not in seen:
+            builder.version(oid.hex(), kind, oid, data)
+    return builder.finish()
+
+
+def _in_order(objects: dict[bytes, tuple[int, bytes]]) -> list[bytes]:
+    """Return the commits, each after its parents."""
+    parents = {
+        oid: [bytes.fromhex(p) for p in parse_commit(oid.hex(), data).parents]
+        for oid, (kind, data) in objects.items()
+        if kind == COMMIT
+    }
+    ordered: list[bytes] = []
+    done: set[bytes] = set()
+    for start in parents:
+        waiting = [start]
+        while waiting:
+            oid = waiting[-1]
+            missing = [p for p in parents[oid] if p in parents and p not in done]
+            if oid in done or not missing:
+                waiting.pop()
+                if oid not in done:
+                    done.add(oid)
+                    ordered.append(oid)
+            else:
+                waiting += missing
+    return ordered

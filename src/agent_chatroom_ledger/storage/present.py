@@ -1,0 +1,245 @@
+"""The present state as a writer sees it under the journal's lock: base commit plus frames."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger.domain import rooms as room_fold
+from agent_chatroom_ledger.domain.clock import from_micros, new_id, to_micros
+from agent_chatroom_ledger.domain.records import decode_record, message_of
+from agent_chatroom_ledger.errors import Conflict, Corrupt, InvalidInput
+from agent_chatroom_ledger.limits import NUMBER_MAX
+from agent_chatroom_ledger.storage import reading
+from agent_chatroom_ledger.storage.layout import room_of_log
+from agent_chatroom_ledger.storage.objects import NO_OBJECT
+from agent_chatroom_ledger.storage.source import CommitTree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agent_chatroom_ledger.domain.frames import Frame, Header
+    from agent_chatroom_ledger.domain.records import Message, Record
+    from agent_chatroom_ledger.domain.roomstate import RoomState
+    from agent_chatroom_ledger.storage.objects import Objects
+    from agent_chatroom_ledger.storage.source import Source
+
+CLOCK_BEHIND_MICROS_MAX = 24 * 3600 * 1_000_000
+
+
+class Present:
+    """Answers questions about the ledger as it is now, and gives out numbers and times.
+
+    Numbers and times that a build function took are given back when its call fails (`rollback`).
+    Valid only while the journal's lock is held.
+    """
+
+    def __init__(
+        self,
+        objects: Objects,
+        origin: str,
+        lookup: Callable[[str, str], tuple[str, int] | None],
+    ) -> None:
+        """Read through `objects`; `lookup(room path, id)` asks the index for older ids."""
+        self._objects = objects
+        self._lookup = lookup
+        self.origin = origin
+        self._base = NO_OBJECT
+        self._source: Source | None = None
+        self._numbers: dict[str, int] = {}
+        self._lines: dict[tuple[str, int], bytes] = {}
+        self._ids: dict[tuple[str, str], tuple[str, int]] = {}
+        self._rooms: dict[str, RoomState | None] = {}
+        self._operations: dict[str, list[Message]] = {}
+        self._newest = 0
+        self._undo: list[tuple[str, int | None]] = []
+        self._newest_before = 0
+
+    def reset(self, header: Header, frames: Sequence[Frame]) -> None:
+        """Begin anew with a generation."""
+        self._base = header.base
+        self._source = None
+        self._numbers.clear()
+        self._lines.clear()
+        self._ids.clear()
+        self._rooms.clear()
+        self._operations.clear()
+        self._newest = max(self._newest, to_micros(header.newest_at))
+        for frame in frames:
+            self.take(frame)
+
+    def take(self, frame: Frame) -> None:
+        """Take in a frame that stands in the journal."""
+        if frame.at:
+            self._newest = max(self._newest, to_micros(frame.at))
+        for item in frame.records:
+            line = bytes(item.record)
+            self.note(item.log, decode_record(line), line)
+
+    def note(self, log: str, record: Record, line: bytes) -> None:
+        """Take in one record that stands in the journal."""
+        self._numbers[log] = record.n
+        self._newest = max(self._newest, to_micros(record.at))
+        self._lines[log, record.n] = line
+        room = room_of_log(log)
+        if room is None:
+            return
+        self._ids[room, record.id] = (log, record.n)
+        if "/operations/" in log:
+            origin = log.rpartition("/")[2]
+            message = message_of(line, origin, "operations", primary=False)
+            self._operations.setdefault(room, []).append(message)
+            self._rooms.pop(room, None)
+
+    def begin(self) -> None:
+        """Remember what `rollback` goes back to."""
+        self._undo = []
+        self._newest_before = self._newest
+
+    def rollback(self) -> None:
+        """Give back the numbers and times taken since `begin`."""
+        for log, number in reversed(self._undo):
+            if number is None:
+                self._numbers.pop(log, None)
+            else:
+                self._numbers[log] = number
+        self._undo = []
+        self._newest = self._newest_before
+
+    @property
+    def source(self) -> Source:
+        """The files of the base commit."""
+        if self._source is None:
+            self._source = (
+                _Nothing() if self._base == NO_OBJECT else CommitTree(self._objects, self._base)
+            )
+        return self._source
+
+    def next_time(self) -> str:
+        """Return the time of the next record: now, or just after the newest in the ledger.
+
+        Raises Conflict when this machine's clock is more than a day behind the ledger.
+        """
+        now = time.time_ns() // 1000
+        if self._newest - now > CLOCK_BEHIND_MICROS_MAX:
+            raise Conflict(
+                f"the newest record is from {from_micros(self._newest)}, more than a day ahead of "
+                "this machine's clock; set the clock right",
+                code="clock_behind",
+                newest_at=from_micros(self._newest),
+            )
+        self._newest = max(now, self._newest + 1)
+        return from_micros(self._newest)
+
+    def new_id(self) -> str:
+        """Return a fresh UUIDv7 of the time that was given out last."""
+        return new_id(self._newest, os.urandom(10))
+
+    @property
+    def newest_at(self) -> str:
+        """The newest time in the ledger."""
+        return from_micros(self._newest)
+
+    def last_number(self, log: str) -> int:
+        """Return the number of a log's newest record, 0 for none."""
+        number = self._numbers.get(log)
+        if number is None:
+            number = self._numbers[log] = reading.last_number(self.source, log)
+        return number
+
+    def next_number(self, log: str) -> int:
+        """Give out the next number of one of this origin's logs."""
+        number = self.last_number(log)
+        if number >= NUMBER_MAX:
+            raise InvalidInput(
+                f"{log} is full: a log holds at most {NUMBER_MAX} records; start another room",
+                field="n",
+                limit=NUMBER_MAX,
+            )
+        self._undo.append((log, number))
+        self._numbers[log] = number + 1
+        return number + 1
+
+    def record(self, log: str, n: int) -> Record | None:
+        """Return one record, None when there is none of that number."""
+        line = self._lines.get((log, n))
+        if line is None:
+            line = reading.record(self.source, log, n)
+        return None if line is None else decode_record(line)
+
+    def line(self, log: str, n: int) -> bytes | None:
+        """Return the stored bytes of one record."""
+        line = self._lines.get((log, n))
+        return reading.record(self.source, log, n) if line is None else line
+
+    def find_id(self, room: str, record_id: str) -> tuple[str, Record] | None:
+        """Return the log and the record that has an id in a room's logs, None when it is unused."""
+        found = self._ids.get((room, record_id))
+        if found is None and self._base != NO_OBJECT and self._has_room_in_base(room):
+            found = self._lookup(room, record_id)
+        if found is None:
+            return None
+        record = self.record(*found)
+        return None if record is None else (found[0], record)
+
+    def _has_room_in_base(self, room: str) -> bool:
+        return bool(self.source.names(room))
+
+    def origins(self, room: str, log: str = "messages") -> list[str]:
+        """Return the origins that have written to a room's log."""
+        found = set(reading.origins(self.source, room, log))
+        prefix = f"{room}/{log}/"
+        found |= {name[len(prefix) :] for name in self._numbers if name.startswith(prefix)}
+        return sorted(o for o in found if self.last_number(f"{prefix}{o}"))
+
+    def room(self, path: str) -> RoomState | None:
+        """Return the folded state of the room at a path, None when there is none."""
+        if path in self._rooms:
+            return self._rooms[path]
+        state: RoomState | None = None
+        described = self.source.read(f"{path}/room.json")
+        policy = self.source.read(f"{path}/policy.json")
+        if described is not None and policy is not None:
+            try:
+                state = room_fold.state_from_projections(described, policy)
+            except Corrupt as error:
+                if error.code == "newer_format":
+                    raise
+                state = self._folded(path)  # the projections are not the truth, the logs are
+        for message in self._operations.get(path, ()):
+            state = room_fold.apply_operation(state, message)
+        self._rooms[path] = state
+        return state
+
+    def _folded(self, path: str) -> RoomState | None:
+        messages = [
+            message_of(line, origin, "operations", primary=False)
+            for origin in reading.origins(self.source, path, "operations")
+            for _, line in reading.records(self.source, f"{path}/operations/{origin}")
+        ]
+        return room_fold.fold_room(messages) if messages else None
+
+    def names(self, directory: str) -> list[str]:
+        """Return the names in a directory of the ledger, rooms still in the journal included."""
+        found = set(self.source.names(directory))
+        prefix = f"{directory}/"
+        for room in self._operations:
+            if room.startswith(prefix):
+                rest = room[len(prefix) :]
+                found.add(f"{rest.partition('/')[0]}/")
+        return sorted(found)
+
+
+class _Nothing:
+    """The files of a branch that has no commit yet."""
+
+    def names(self, directory: str) -> list[str]:
+        """Return nothing."""
+        del directory
+        return []
+
+    def read(self, path: str) -> bytes | None:
+        """Return nothing."""
+        del path
+        return None

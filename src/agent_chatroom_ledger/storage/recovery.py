@@ -1,0 +1,308 @@
+"""Which frames main has, judged anew when the hint does not fit (DESIGN section 4).
+
+Recovery is the commit path itself; here is only the judgement where it begins: after a kill, after
+a foreign commit, and after a power cut, when packs and main may be lost or damaged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger import limits
+from agent_chatroom_ledger.errors import Conflict, Corrupt
+from agent_chatroom_ledger.storage import failpoints, files, journal, packlist, packs, refs
+from agent_chatroom_ledger.storage.layout import is_log, room_of_log
+from agent_chatroom_ledger.storage.objects import NO_OBJECT
+from agent_chatroom_ledger.storage.packs import PackBuilder
+from agent_chatroom_ledger.storage.state import read_state
+from agent_chatroom_ledger.storage.trees import differences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_chatroom_ledger.domain.frames import Frame
+    from agent_chatroom_ledger.storage.committer import Committer
+    from agent_chatroom_ledger.storage.layout import Layout
+    from agent_chatroom_ledger.storage.objects import Objects
+    from agent_chatroom_ledger.storage.state import State
+
+FOREIGN_COMMITS_MAX = 100_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Located:
+    """The last frame that main has, and whether somebody else's commits are on top."""
+
+    frame: int
+    foreign: bool
+
+
+def locate(committer: Committer, state: State | None) -> Located:
+    """Let the builder stand on main and say which frames main has.
+
+    Raises Conflict (code `rewound`) when main does not descend from what it was, and Corrupt when
+    a foreign commit has changed a log.
+    """
+    header = committer.intake.header
+    builder = committer.builder
+    if state is None or state.boot != committer.boot:
+        return _after_unclean_boot(committer)
+    main = refs.read_main(committer.layout)
+    known = state.main
+    builder.take_back_from = known
+    # We may have been killed between moving main and writing the hint.
+    builder.start(known)
+    pending = committer.intake.after(state.frame)
+    done = state.frame
+    scratch = PackBuilder()
+    for frame in pending[: limits.CHECKPOINT_FRAMES_MAX]:
+        builder.add(frame, scratch)
+        done = frame.frame
+        if builder.tip == main:
+            builder.start(main)
+            return Located(done, foreign=False)
+    _require_descent(committer.objects, main, known)
+    builder.start(main)
+    _require_logs_kept(committer, known, main)
+    return Located(_bisect(committer, pending, max(state.frame, header.last_frame)), foreign=True)
+
+
+def _bisect(committer: Committer, frames: Sequence[Frame], before: int) -> int:
+    """Return the last frame that the builder's tip has; `before` is known to be there."""
+    records = [frame for frame in frames if frame.records]
+    low, high = 0, len(records)
+    while low < high:
+        middle = (low + high) // 2
+        if committer.builder.has(records[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    return records[low - 1].frame if low else before
+
+
+def _require_descent(objects: Objects, main: str, known: str) -> None:
+    """Raise Conflict unless `main` is `known` or descends from it."""
+    if descends(objects, main, known):
+        return
+    raise Conflict(
+        f"main is {main[:12]}, which does not descend from {known[:12]}, where the ledger was: "
+        "somebody rewound or replaced it. Nothing is written, because numbers would be given "
+        "twice; `rooms verify --repair --apply` reunites the two",
+        code="rewound",
+        main=main,
+        ledger=known,
+    )
+
+
+def descends(objects: Objects, main: str, known: str) -> bool:
+    """Tell whether a commit is another or has it among its ancestors."""
+    if known == NO_OBJECT:
+        return True
+    seen, waiting = {main}, [main]
+    while waiting and len(seen) < FOREIGN_COMMITS_MAX:
+        oid = waiting.pop()
+        if oid == known:
+            return True
+        if oid == NO_OBJECT:
+            continue
+        for parent in objects.commit(oid).parents:
+            if parent not in seen:
+                seen.add(parent)
+                waiting.append(parent)
+    return False
+
+
+def _require_logs_kept(committer: Committer, known: str, main: str) -> None:
+    """Raise Corrupt when foreign commits changed a log otherwise than by appending.
+
+    A room that was removed whole is no damage: its history is kept.
+    """
+    if known == NO_OBJECT:
+        return
+    objects = committer.objects
+    trees = (objects.commit(known).tree, objects.commit(main).tree)
+    for path, _, old, _, new in differences(objects, *trees):
+        if old is None or not is_log(path):
+            continue
+        room = room_of_log(path.rsplit("/", 3)[0])
+        if new is None and room is not None and not committer.builder.editor.names(room):
+            continue
+        if new is None or not objects.blob(new).startswith(objects.blob(old)):
+            raise Corrupt(
+                f"a commit that is not the ledger's has changed {path}, whose bytes must never "
+                "change; `rooms verify --repair --apply` puts them back and keeps the others",
+                code="log_changed",
+                path=path,
+                main=main,
+            )
+
+
+def _after_unclean_boot(committer: Committer) -> Located:
+    """Make whole what a power cut may have taken, from the journal, then judge main.
+
+    The base of the generation is durable. Its frames are committed again: same parent, same
+    frame, same id.
+    """
+    layout, objects, builder = committer.layout, committer.objects, committer.builder
+    header, frames = committer.intake.header, committer.intake.frames
+    set_damaged_packs_aside(layout)
+    objects.forget()
+    try:
+        main: str | None = refs.read_main(layout)
+    except Corrupt:
+        main = None
+    builder.take_back_from = header.base
+    builder.start(header.base)
+    if not frames and main == header.base:
+        return Located(header.last_frame, foreign=False)
+    tips = _replay(committer, frames)
+    failpoints.reach("recovery.replayed")
+    if main in tips:
+        builder.start(str(main))
+        return Located(tips[str(main)], foreign=False)
+    if main is not None and main != header.base and _is_whole(objects, main, tips, header.base):
+        builder.start(main)
+        _require_logs_kept(committer, header.base, main)
+        return Located(_bisect(committer, frames, header.last_frame), foreign=True)
+    if main is not None and main not in (header.base, NO_OBJECT) and objects.has(main):
+        _require_descent(objects, main, header.base)
+    # Main is behind the journal, or lost. The newest replayed commit takes its place.
+    last = list(tips)[-1]
+    if main != last:
+        if main not in (None, header.base):
+            note = f"main named {main}, which the power cut has damaged\n"
+            files.quarantine(layout, "lost-main", note.encode())
+        refs.replace_main(layout, last)
+    builder.start(last)
+    return Located(tips[last], foreign=False)
+
+
+def _replay(committer: Committer, frames: Sequence[Frame]) -> dict[str, int]:
+    """Commit frames again on the base; return tip -> last frame for every commit made."""
+    builder, layout = committer.builder, committer.layout
+    header = committer.intake.header
+    tips = {header.base: header.last_frame}
+    if frames:
+        committer.journal.settle()
+        committer.journal.sync()
+    for start in range(0, len(frames), limits.BATCH_FRAMES_MAX):
+        pack = PackBuilder()
+        for frame in frames[start : start + limits.BATCH_FRAMES_MAX]:
+            builder.add(frame, pack)
+            tips[builder.tip] = frame.frame
+        if pack.commits:
+            name, data, index = pack.finish()
+            packlist.note(layout, name, pack.commits)
+            packs.store(layout, name, data, index, sync=True)
+            packs.release(layout, (name,))
+    committer.objects.forget()
+    return tips
+
+
+def _is_whole(objects: Objects, main: str, tips: dict[str, int], base: str) -> bool:
+    """Tell whether a foreign tip on top of ours can be read with everything that is new in it."""
+    try:
+        waiting, seen, met = [main], {main}, False
+        while waiting:
+            oid = waiting.pop()
+            if oid in tips or oid == base:
+                met = True
+                continue
+            for parent in objects.commit(oid).parents:
+                if parent not in seen:
+                    seen.add(parent)
+                    waiting.append(parent)
+            if len(seen) > FOREIGN_COMMITS_MAX:
+                return False
+        if not met:
+            return False
+        trees = (objects.commit(base).tree, objects.commit(main).tree)
+        for _, _, _, _, new in differences(objects, *trees):
+            if new is not None:
+                objects.get(new)
+    except Corrupt:
+        return False
+    return True
+
+
+def set_damaged_packs_aside(layout: Layout) -> list[str]:
+    """Move packs that a power cut has damaged to quarantine, and return their names.
+
+    Only packs that no checkpoint has made durable are looked at: those written since, and those
+    of ours that the list does not know to be durable.
+    """
+    kept = journal.generations(layout)
+    since = 0.0
+    if kept:
+        since = os.stat(journal.generation_path(layout, kept[-1])).st_mtime - 2.0
+    fresh = {pack.name for pack in packlist.read(layout) if not pack.synced}
+    damaged: list[str] = []
+    names = sorted(os.listdir(layout.packs)) if layout.packs.is_dir() else []
+    for file in names:
+        name = file.removeprefix("pack-").removesuffix(".pack")
+        if not file.startswith("pack-") or not file.endswith(".pack"):
+            continue
+        path = f"{layout.packs}/{file}"
+        if name not in fresh and os.stat(path).st_mtime < since:
+            continue
+        if _pack_is_whole(path):
+            continue
+        for suffix in ("idx", "pack"):
+            data = files.read_bytes(f"{layout.packs}/pack-{name}.{suffix}")
+            if data is not None:
+                files.quarantine(layout, f"pack-{name}.{suffix}", data)
+                os.unlink(f"{layout.packs}/pack-{name}.{suffix}")
+        packs.release(layout, (name,))
+        damaged.append(name)
+    return damaged
+
+
+def _pack_is_whole(path: str) -> bool:
+    """Check the sums of a pack and of its index, which has to be there."""
+    data = files.read_bytes(path)
+    index = files.read_bytes(f"{path.removesuffix('.pack')}.idx")
+    for part in (data, index):
+        if part is None or len(part) < 32:
+            return False
+        if hashlib.sha1(part[:-20], usedforsecurity=False).digest() != part[-20:]:
+            return False
+    return index is not None and data is not None and index[-40:-20] == data[-20:]
+
+
+def needed(layout: Layout) -> bool:
+    """Tell cheaply, without git objects, whether an open has something to recover."""
+    if not layout.writable:
+        return False
+    kept = journal.generations(layout)
+    if not kept:
+        return True
+    if refs.ours(layout, f"{layout.git}/index.lock"):
+        return True
+    state = read_state(layout)
+    if state is None or state.boot != files.boot_id():
+        return True
+    try:
+        if state.main != refs.read_main(layout):
+            return True
+    except Corrupt:
+        return True
+    follower = journal.Follower.newest(layout)
+    try:
+        frames = follower.new_frames()
+    finally:
+        follower.close()
+    return bool(frames) and frames[-1].frame > state.frame
+
+
+def recover(layout: Layout) -> None:
+    """Finish what a killed process left: commit its frames and make a checkpoint."""
+    from agent_chatroom_ledger.storage.writer import Writer
+
+    writer = Writer(layout)
+    try:
+        writer.checkpoint()
+    finally:
+        writer.close()

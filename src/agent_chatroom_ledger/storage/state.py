@@ -1,0 +1,59 @@
+"""A hint: which commit main named after which frame (DESIGN section 4, "Cold start").
+
+It is trusted only if it names what main names and was written since the machine booted; deleting
+it costs a full check and nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from agent_chatroom_ledger.storage import failpoints, files
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.storage.layout import Layout
+
+_PARTS = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """Main named `main` when it held every frame up to `frame`, during the boot `boot`."""
+
+    main: str
+    frame: int
+    boot: str
+
+
+def read_state(layout: Layout) -> State | None:
+    """Return what was written last; None when it is missing or damaged."""
+    data = files.read_bytes(f"{layout.private}/state")
+    if data is None:
+        return None
+    text, _, _ = data.partition(b"\n")
+    parts = text.decode("ascii", "replace").split(" ")
+    if len(parts) != _PARTS or not parts[1].isdigit():
+        return None
+    if parts[3] != f"{crc32(text[: text.rindex(b' ')]):08x}":
+        return None
+    return State(parts[0], int(parts[1]), parts[2])
+
+
+def write_state(layout: Layout, state: State) -> None:
+    """Remember where main is; the caller holds the commit lock. Not synced on purpose."""
+    failpoints.reach("state.write")
+    text = f"{state.main} {state.frame:012d} {state.boot}".encode()
+    line = text + b" %08x\n" % crc32(text)
+    descriptor = os.open(f"{layout.private}/state", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        os.pwrite(descriptor, line, 0)  # one short write in place: readers check the sum
+    finally:
+        os.close(descriptor)
+
+
+def forget_state(layout: Layout) -> None:
+    """Ask for a full check at the next commit."""
+    (layout.private / "state").unlink(missing_ok=True)

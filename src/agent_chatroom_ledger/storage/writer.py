@@ -1,0 +1,264 @@
+"""The one write path: a transaction becomes a frame, and a frame becomes a commit."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agent_chatroom_ledger.domain.frames import Frame, FrameRecord, encode_frame
+from agent_chatroom_ledger.domain.records import Record, encode_record
+from agent_chatroom_ledger.errors import (
+    Busy,
+    Conflict,
+    Corrupt,
+    Forbidden,
+    InvalidInput,
+    LedgerError,
+    NotYetCommitted,
+)
+from agent_chatroom_ledger.storage import failpoints, files
+from agent_chatroom_ledger.storage.committer import Committer
+from agent_chatroom_ledger.storage.intake import Intake
+from agent_chatroom_ledger.storage.journal import Journal
+from agent_chatroom_ledger.storage.objects import Objects
+from agent_chatroom_ledger.storage.present import Present
+from agent_chatroom_ledger.storage.repository import prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agent_chatroom_ledger.storage.background import Background
+    from agent_chatroom_ledger.storage.layout import Layout
+
+MODES = ("sync", "group")
+IDLE_SECONDS = 0.05
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One record of a transaction and the log that it goes to."""
+
+    log: str
+    record: Record
+
+
+class Transaction(msgspec.Struct, frozen=True):
+    """What becomes one frame and one commit: all of it or none (invariant 5)."""
+
+    entries: tuple[Entry, ...]
+    requested_by: str = ""
+    reason: str = ""
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A record that stands in the journal, with its exact bytes."""
+
+    log: str
+    record: Record
+    line: bytes
+
+
+class Writer:
+    """Writes to one ledger; safe for threads, for other processes, and after a fork.
+
+    `commit="sync"`: a call returns after its commit. `commit="group"`: after its frame is on
+    stable storage; a committer follows at the latest 50 milliseconds later.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        commit: str = "sync",
+        lookup: Callable[[str, str], tuple[str, int] | None] | None = None,
+    ) -> None:
+        """Prepare the ledger for writing; a fresh clone gets its origin here.
+
+        `lookup(room path, id)` tells which record of an older generation has an id; without it
+        a caller's own ids are only checked against the newest generation.
+        """
+        if commit not in MODES:
+            raise InvalidInput(
+                f"commit is 'sync' or 'group', not {commit!r}", field="commit", value=commit
+            )
+        self.layout = layout
+        self.mode = commit
+        self._guard = threading.RLock()
+        self._background: Background | None = None
+        self._lookup = lookup or _knows_nothing
+        self._open()
+
+    def _open(self) -> None:
+        self._process = os.getpid()
+        objects = Objects(self.layout)
+        self.origin = prepare(self.layout, objects)
+        self._journal = Journal(self.layout)
+        self._intake = Intake(self.layout)
+        self.present = Present(objects, self.origin, self._lookup)
+        self._intake.on_reset = self.present.reset
+        self._intake.on_take = self.present.take
+        self._objects = objects
+        self.committer = Committer(self.layout, objects, self._journal, self._intake, self.present)
+        self._closed = False
+        self.problem: LedgerError | None = None
+
+    def transact(self, build: Callable[[Present], Sequence[Transaction]]) -> tuple[Stored, ...]:
+        """Append what `build` makes of the present state, and commit it as the mode says.
+
+        `build` runs under the journal's lock and must be quick; what it raises leaves nothing
+        behind. Raises NotYetCommitted, which is not to be retried, when the frames are durable
+        but their commit has to wait; and Busy, Forbidden or Corrupt when nothing was written.
+        """
+        self._require_open()
+        stored, last = self._append(build)
+        if not stored:
+            return ()
+        if self.mode == "group":
+            self._journal.sync()
+            failpoints.reach("writer.synced")
+            self.background.wake()
+            return stored
+        try:
+            self.committer.commit(last)
+        except (Busy, Conflict, Corrupt, Forbidden, OSError) as error:
+            self._make_durable(error)
+            raise NotYetCommitted(
+                f"the record is safe in the journal, but its commit has to wait: {error}. Do not "
+                "send it again; the next write or `rooms verify --repair --apply` commits it",
+                records=tuple(item.record for item in stored),
+            ) from error
+        self.background.wake()
+        return stored
+
+    def _make_durable(self, error: Exception) -> None:
+        """Sync before saying that a frame is safe; if that fails too, the frame may be lost."""
+        try:
+            self._journal.sync()
+        except Busy as failed:
+            raise failed from error
+
+    def _append(
+        self, build: Callable[[Present], Sequence[Transaction]]
+    ) -> tuple[tuple[Stored, ...], int]:
+        with files.clear_errors("writing to the journal"), self._journal.lock:
+            self._intake.refresh()
+            self._journal.settle()
+            if self._journal.failed():
+                self._restart_generation()
+            with self._intake.mutex:
+                present = self.present
+                present.begin()
+                try:
+                    transactions = build(present)
+                    number = self._intake.last_frame
+                    frames: list[Frame] = []
+                    stored: list[Stored] = []
+                    for transaction in transactions:
+                        number += 1
+                        frame, items = _frame(transaction, number)
+                        frames.append(frame)
+                        stored += items
+                    if not frames:
+                        present.rollback()
+                        return (), number
+                    data = b"".join([encode_frame(frame) for frame in frames])
+                    end = self._journal.append(self._intake.offset, data)
+                except BaseException:
+                    present.rollback()
+                    raise
+                self._intake.accept(frames, end)
+                for item in stored:
+                    present.note(item.log, item.record, item.line)
+        failpoints.reach("writer.appended")
+        return tuple(stored), number
+
+    def _restart_generation(self) -> None:
+        """Leave a generation that the disk refused to sync: copy its frames into a new one."""
+        header = self._intake.header
+        self._journal.start(
+            msgspec.structs.replace(header, generation=header.generation + 1),
+            [encode_frame(frame) for frame in self._intake.frames],
+        )
+        self._intake.refresh()
+
+    @property
+    def background(self) -> Background:
+        """What commits and checkpoints while the caller does something else."""
+        if self._background is None:
+            with self._guard:
+                if self._background is None:
+                    from agent_chatroom_ledger.storage.background import start
+
+                    self._background = start(self)
+        return self._background
+
+    def commit(self) -> None:
+        """Commit every frame that is durable or was appended by this process."""
+        self._require_open()
+        self._intake.refresh()
+        self.committer.commit(self._intake.last_frame)
+
+    def checkpoint(self, views: Sequence[str] = ()) -> None:
+        """Commit, compile views (those named and those of rooms written to), make all durable."""
+        self._require_open()
+        self.committer.checkpoint(views)
+
+    def flush(self) -> None:
+        """Commit and checkpoint everything; raise what the background could not do."""
+        self.checkpoint()
+        self.problem = None
+
+    def close(self) -> None:
+        """Flush and let go of every file; closing twice is no error."""
+        if self._closed or self._process != os.getpid():
+            return
+        try:
+            if self._background is not None:
+                self._background.stop()
+            if self._has_work():
+                self.committer.checkpoint()
+        finally:
+            self._release()
+            self._closed = True
+
+    def _has_work(self) -> bool:
+        from agent_chatroom_ledger.storage.recovery import needed
+
+        return needed(self.layout)
+
+    def _release(self) -> None:
+        self._journal.close()
+        self._intake.close()
+        self.committer.close()
+        self._objects.close()
+
+    def _require_open(self) -> None:
+        if self._process != os.getpid():
+            # A forked child begins anew: its own descriptors, locks, threads and committer.
+            self._background = None
+            self._guard = threading.RLock()
+            self._open()
+        if self._closed:
+            raise InvalidInput("this ledger is closed; open it again", code="closed")
+
+
+def _frame(transaction: Transaction, number: int) -> tuple[Frame, list[Stored]]:
+    stored = [
+        Stored(entry.log, entry.record, encode_record(entry.record))
+        for entry in transaction.entries
+    ]
+    if not stored:
+        raise InvalidInput("a transaction holds at least one record", code="empty_transaction")
+    frame = Frame(
+        frame=number,
+        records=tuple([FrameRecord(item.log, msgspec.Raw(item.line)) for item in stored]),
+        requested_by=transaction.requested_by,
+        reason=transaction.reason,
+    )
+    return frame, stored
+
+
+def _knows_nothing(room: str, record_id: str) -> tuple[str, int] | None:
+    del room, record_id
+    return None
