@@ -147,7 +147,8 @@ def test_a_cursor_of_another_schema_is_refused(
     assert cursor.read_text(encoding="utf-8") == content
 
 
-def test_a_sound_ledger_verifies(service: ChatroomService, room_id: str) -> None:
+@pytest.mark.usefixtures("room")
+def test_a_sound_ledger_verifies(service: ChatroomService) -> None:
     report = service.verify()
     assert report["ok"] is True
     assert report["error_count"] == 0
@@ -156,9 +157,7 @@ def test_a_sound_ledger_verifies(service: ChatroomService, room_id: str) -> None
 
 
 @pytest.mark.broken_on_purpose
-def test_a_broken_ledger_says_what_is_wrong(
-    service: ChatroomService, room: dict[str, Any], room_id: str
-) -> None:
+def test_a_broken_ledger_says_what_is_wrong(service: ChatroomService, room: dict[str, Any]) -> None:
     Path(room["state_path"]).write_text("{", encoding="utf-8")
     report = service.verify()
     assert report["ok"] is False

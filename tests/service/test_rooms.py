@@ -132,7 +132,7 @@ def test_numbers_continue_in_a_new_service(service: ChatroomService, room_id: st
 def test_blank_speakers_and_messages_are_refused(
     service: ChatroomService, room_id: str, blank: str
 ) -> None:
-    with pytest.raises(ValueError, match="speaker|author"):
+    with pytest.raises(ValueError, match="speaker"):
         service.post_message(room_id, blank, "Hello.")
     with pytest.raises(ValueError, match="message"):
         service.post_message(room_id, "Analyst", blank)

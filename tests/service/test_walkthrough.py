@@ -9,7 +9,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-def test_the_walkthrough(tmp_path: Path) -> None:
+def test_the_walkthrough() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "examples.walkthrough"],
         cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=120,
