@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agent_chatroom_ledger.errors import Corrupt
+from agent_chatroom_ledger.limits import NUMBER_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,11 +25,12 @@ class Overlay:
     Within one log the numbers it holds are consecutive, because a journal is.
     """
 
-    __slots__ = ("_decoded", "_raw")
+    __slots__ = ("_bounds", "_decoded", "_raw")
 
     def __init__(self, frames: Iterable[Frame] = ()) -> None:
         self._raw: dict[str, list[bytes]] = {}
         self._decoded: dict[str, dict[int, bytes]] = {}
+        self._bounds: dict[str, tuple[int, int]] = {}
         self.extend(frames)
 
     def extend(self, frames: Iterable[Frame]) -> None:
@@ -43,12 +45,19 @@ class Overlay:
         if raw is None:
             return _NOTHING
         decoded = self._decoded.setdefault(log, {})
-        # A frame met twice (it was carried over into a new generation) repeats its number with
-        # the same bytes, so the count of lines says where to go on, and a repetition is harmless.
-        for line in raw:
-            decoded[number_of(line)] = line
-        raw.clear()
+        if raw:
+            first, last = self._bounds.get(log, (NUMBER_MAX, 0))
+            for line in raw:
+                n = number_of(line)
+                decoded[n] = line
+                first, last = min(first, n), max(last, n)
+            raw.clear()
+            self._bounds[log] = first, last
         return decoded
+
+    def bounds(self, log: str) -> tuple[int, int] | None:
+        """Return the first and the last number held of a log; None when there are none."""
+        return self._bounds.get(log) if self.lines(log) else None
 
     def logs(self) -> Iterable[str]:
         """Return the paths of the logs of which records are held."""

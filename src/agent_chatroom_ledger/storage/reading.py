@@ -39,7 +39,7 @@ def log_path(room: str, log: str, origin: str) -> str:
 def room_of(log: str) -> str:
     """Return the room that a log's path lies in; ``""`` for the ledger's own log."""
     parts = log.rsplit("/", 2)
-    return parts[0] if len(parts) > 2 else ""  # noqa: PLR2004 - room, log, origin
+    return parts[0] if len(parts) > 2 else ""
 
 
 def origins(source: Source, room: str, log: str, overlay: Overlay | None = None) -> list[str]:
@@ -54,7 +54,8 @@ def origins(source: Source, room: str, log: str, overlay: Overlay | None = None)
 
 def last_number(source: Source, log: str, overlay: Overlay | None = None) -> int:
     """Return the number of a log's newest record; 0 for an empty or missing log."""
-    held = max(overlay.lines(log), default=0) if overlay else 0
+    bounds = overlay.bounds(log) if overlay else None
+    held = bounds[1] if bounds else 0
     for first in _segments_descending(source, log):
         if lines := _segment(source, log, first):
             return max(held, first + len(lines) - 1)
@@ -88,11 +89,11 @@ def records(
     Only numbers greater than ``after`` and at most ``through`` are given, and only the segments
     that hold them are read. Raises Corrupt where a number is missing (invariant 1).
     """
-    held = overlay.lines(log) if overlay else None
-    if not held:
+    bounds = overlay.bounds(log) if overlay else None
+    if overlay is None or bounds is None:
         yield from _records_of_files(source, log, after, through)
         return
-    first, last = min(held), max(held)
+    held, (first, last) = overlay.lines(log), bounds
     if after < first - 1:
         stop = first - 1 if through is None else min(first - 1, through)
         reached = after
@@ -114,10 +115,10 @@ def records_descending(
     source: Source, log: str, overlay: Overlay | None = None
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the records of a log as (number, line), newest first; Corrupt where one is missing."""
-    held = overlay.lines(log) if overlay else {}
+    bounds = overlay.bounds(log) if overlay else None
     below: int | None = None
-    if held:
-        newest, oldest = max(held), min(held)
+    if overlay is not None and bounds is not None:
+        held, (oldest, newest) = overlay.lines(log), bounds
         for n, line in _descending(source, log):
             if n <= newest:
                 break
@@ -207,9 +208,7 @@ def _records_of_files(
         expected = max(expected, first + stop)
 
 
-def _descending(
-    source: Source, log: str, below: int | None = None
-) -> Iterator[tuple[int, bytes]]:
+def _descending(source: Source, log: str, below: int | None = None) -> Iterator[tuple[int, bytes]]:
     for first in _segments_descending(source, log, below):
         lines = _segment(source, log, first)
         stop = len(lines) if below is None else min(len(lines), below - first)

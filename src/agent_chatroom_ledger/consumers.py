@@ -1,0 +1,241 @@
+"""Consumers: who reads, how far they have acknowledged, and what is unread for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger.domain.clock import from_datetime
+from agent_chatroom_ledger.domain.positions import position_of
+from agent_chatroom_ledger.domain.records import Message, is_history
+from agent_chatroom_ledger.errors import Conflict, InvalidInput
+from agent_chatroom_ledger.room import Room
+from agent_chatroom_ledger.storage.cursors import Cursor, CursorFile, Mark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from agent_chatroom_ledger.ledger import Ledger
+    from agent_chatroom_ledger.storage.roomreader import RoomReader
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnreadRoom:
+    """A room that holds messages past a consumer's position.
+
+    ``count`` is how many when it was counted; history (events) does not count, the consumer's own
+    messages do. ``newest`` is the number of the newest record of each origin.
+    """
+
+    room: Room
+    count: int
+    position: Mapping[str, int]
+    newest: Mapping[str, int]
+    _consumer: Consumer = field(repr=False, compare=False)
+
+    def messages(self, limit: int | None = None) -> list[Message]:
+        """Return the unread messages, oldest first, at most ``limit`` of them."""
+        found: list[Message] = []
+        if limit is not None and limit <= 0:
+            return found
+        for message in self.room.reader().after(self.position):
+            if not is_history(message.kind):
+                found.append(message)
+            if len(found) == limit:
+                break
+        self._consumer.was_given(self.room, found)
+        return found
+
+    @property
+    def last(self) -> Message:
+        """The newest unread message, in canonical order."""
+        for message in self.room.reader().descending(self.position):
+            if not is_history(message.kind):
+                return message
+        raise Conflict(f"Nothing is unread in {self.room.path} any more.", room=self.room.path)
+
+
+class Consumer:
+    """One reader with a cursor of its own. Reading moves nothing; only ``acknowledge`` does."""
+
+    def __init__(self, ledger: Ledger, name: str, cursor: str | Path | None = None) -> None:
+        """Use ``Ledger.consumer``."""
+        self._ledger = ledger
+        self._file = CursorFile(ledger.layout, name, None if cursor is None else Path(cursor))
+        self._given: dict[str, list[tuple[str, int]]] = {}
+        self.name = name
+
+    @property
+    def cursor_path(self) -> Path:
+        """The file that holds this consumer's positions."""
+        return self._file.path
+
+    def cursor(self) -> Cursor:
+        """Return what the cursor file says now."""
+        return self._file.load()
+
+    def position(self, room: str | Room) -> dict[str, int]:
+        """Return how far this consumer has acknowledged a room; {} for not at all."""
+        return dict(self._file.load().positions().get(self._ledger.room(room).id, {}))
+
+    def unread(
+        self, rooms: Iterable[str | Room] | None = None, *, members_only: bool = False
+    ) -> list[UnreadRoom]:
+        """Return the rooms that hold unread messages, by path.
+
+        ``rooms`` names the ones to look at (all when None), ``members_only`` leaves out those that
+        do not list this consumer. Raises Conflict when the cursor does not fit a room: it is past
+        the end, or names another record than the one that stands there.
+        """
+        cursor = self._file.load()
+        if rooms is not None:
+            chosen = sorted({self._ledger.room(room) for room in rooms}, key=lambda room: room.path)
+            if members_only:
+                chosen = [room for room in chosen if self.name in room.members]
+            counted = (self.unread_in(room, cursor) for room in chosen)
+            return [item for item in counted if item is not None]
+        index = self._ledger.index
+        rows, heads = index.rooms_and_heads()
+        positions = cursor.positions()
+        nothing: Mapping[str, int] = {}
+        found = []
+        for row in rows:
+            mine = heads.get(row.path, ())
+            position = positions.get(row.id, nothing)
+            for head in mine:
+                if position.get(head.origin, 0) != head.last:
+                    break
+            else:
+                if len(position) <= len(mine):
+                    continue
+            if members_only and self.name not in row.members:
+                continue
+            room = Room(self._ledger, row.path, row)
+            newest = {head.origin: head.last for head in mine}
+            self._check_fits(room, position, newest, cursor)
+            counts = [index.count_speech(head, position.get(head.origin, 0)) for head in mine]
+            # With several origins one id may stand twice, and only reading tells which one counts.
+            known = [count for count in counts if count is not None]
+            exact = len(mine) == 1 and len(known) == len(counts)
+            count = sum(known) if exact else _count(room.reader(), position)
+            if count:
+                found.append(self._item(room, count, position, newest))
+        return found
+
+    def unread_in(self, room: Room, cursor: Cursor | None = None) -> UnreadRoom | None:
+        """Count one room's unread messages from its records alone; None when there are none."""
+        cursor = cursor or self._file.load()
+        position = cursor.positions().get(room.id, {})
+        reader = room.reader()
+        newest = reader.positions()
+        self._check_fits(room, position, newest, cursor)
+        count = _count(reader, position)
+        return self._item(room, count, position, newest) if count else None
+
+    def acknowledge(
+        self,
+        room: str | Room,
+        through: Message | int | str | Mapping[str, int] | None = None,
+        *,
+        rewind: bool = False,
+    ) -> dict[str, int]:
+        """Move the cursor in a room past what was read, and return the new position.
+
+        ``through`` is the last message that was read, its number or reference, a position, or
+        None for everything that is there now. A message among those that ``UnreadRoom.messages``
+        has just given stands for all given before it, in whatever origin. The cursor only moves
+        forward unless ``rewind`` says otherwise; then it is set to what is given, 0 meaning the
+        beginning. Raises InvalidInput past the end, Conflict when the cursor does not fit the
+        room. Only the cursor file is written.
+        """
+        place = self._ledger.room(room)
+        reader = place.reader()
+        newest = reader.positions()
+        wanted = newest if through is None else self._wanted(place, through)
+        beyond = {o: n for o, n in wanted.items() if n > newest.get(o, 0)}
+        if beyond:
+            named = ", ".join(f"{n}@{o}" for o, n in sorted(beyond.items()))
+            raise InvalidInput(
+                f"{place.path} does not reach {named}; its newest are "
+                f"{', '.join(f'{n}@{o}' for o, n in sorted(newest.items())) or 'none'}.",
+                code="past_end",
+                room=place.path,
+                through=named,
+            )
+        now = from_datetime(datetime.now(UTC))
+
+        def edit(cursor: Cursor) -> Cursor:
+            marks = cursor.marks(place.id)
+            if rewind:
+                if not wanted:
+                    marks = {}
+            else:
+                self._check_fits(place, {o: m.n for o, m in marks.items()}, newest, cursor)
+            moved = dict(marks)
+            for origin, n in wanted.items():
+                if rewind or n > (marks[origin].n if origin in marks else 0):
+                    found = reader.find(origin, n)
+                    moved[origin] = Mark(n, found.id if found else "")
+            if moved == cursor.marks(place.id):
+                return cursor
+            return cursor.moved(place.id, moved, title=place.title, path=place.path, at=now)
+
+        after = self._file.change(edit)
+        return dict(after.positions().get(place.id, {}))
+
+    def was_given(self, room: Room, messages: Iterable[Message]) -> None:
+        """Remember what was handed over, and in which order, for ``acknowledge``."""
+        self._given[room.id] = [(message.origin, message.n) for message in messages]
+
+    def _wanted(
+        self, room: Room, through: Message | int | str | Mapping[str, int]
+    ) -> dict[str, int]:
+        position = position_of(through, room.origin)
+        if len(position) != 1:
+            return position
+        mark = next(iter(position.items()))
+        given = self._given.get(room.id, [])
+        if mark in given:
+            for origin, n in given[: given.index(mark)]:
+                position[origin] = max(n, position.get(origin, 0))
+        return position
+
+    def _check_fits(
+        self, room: Room, position: Mapping[str, int], newest: Mapping[str, int], cursor: Cursor
+    ) -> None:
+        """Refuse a cursor that is past a room's end or names another record (invariant 6)."""
+        marks = cursor.marks(room.id)
+        reader: RoomReader | None = None
+        for origin, n in position.items():
+            if n == 0:
+                continue
+            if n > newest.get(origin, 0):
+                why = f"is at {n}@{origin}, past the end of {room.path}"
+            else:
+                reader = reader or room.reader()
+                found = reader.find(origin, n)
+                if found is None or not marks[origin].id or found.id == marks[origin].id:
+                    continue
+                why = f"names another record {n}@{origin} than {room.path} holds"
+            raise Conflict(
+                f"The cursor {self.cursor_path} {why}: the ledger is not the one that was read, or "
+                "an older copy of it. Look at the room, then set the cursor with rewind "
+                "(`rooms seen ROOM --through N --rewind`).",
+                code="cursor_mismatch",
+                room=room.path,
+                path=str(self.cursor_path),
+                position=f"{n}@{origin}",
+            )
+
+    def _item(
+        self, room: Room, count: int, position: Mapping[str, int], newest: Mapping[str, int]
+    ) -> UnreadRoom:
+        return UnreadRoom(
+            room=room, count=count, position=dict(position), newest=dict(newest), _consumer=self
+        )
+
+
+def _count(reader: RoomReader, position: Mapping[str, int]) -> int:
+    return sum(not is_history(message.kind) for message in reader.after(position))

@@ -1,0 +1,248 @@
+"""Cursor files: how far one consumer has acknowledged, in every room, outside version control.
+
+A file is replaced whole and durably, under a lock of the operating system, so that two processes
+of one consumer never undo each other's steps. One that cannot be read is an error, never taken
+for a first run: that would hand everything out again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from agent_chatroom_ledger.errors import Corrupt, Forbidden, InvalidInput
+from agent_chatroom_ledger.storage import files
+from agent_chatroom_ledger.storage.locks import FileLock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from agent_chatroom_ledger.storage.layout import Layout
+
+FORMAT = 1
+SCHEMA = "agent-chatroom-ledger/cursor"
+_UNSAFE = re.compile(r"[^a-z0-9_-]+")
+_READABLE_CHARS = 40
+_HASH_CHARS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The newest record of one origin that was acknowledged: its number and its id."""
+
+    n: int
+    id: str
+
+
+class Cursor:
+    """What a cursor file says. Values; fields that this version does not know are kept."""
+
+    __slots__ = ("_document", "_positions")
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+        self._positions: dict[str, dict[str, int]] | None = None
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The whole file, as JSON values."""
+        return dict(self._document)
+
+    @property
+    def updated_at(self) -> str | None:
+        """When it was last changed, or None for a file that is not there yet."""
+        return self._document.get("updated_at")
+
+    def positions(self) -> Mapping[str, Mapping[str, int]]:
+        """Return the position in every room, by room id."""
+        if self._positions is None:
+            self._positions = {
+                room: {origin: mark["n"] for origin, mark in entry["messages"].items()}
+                for room, entry in self._document["positions"].items()
+            }
+        return self._positions
+
+    def marks(self, room_id: str) -> dict[str, Mark]:
+        """Return the newest acknowledged record of each origin of a room."""
+        entry = self._document["positions"].get(room_id)
+        if entry is None:
+            return {}
+        return {origin: Mark(mark["n"], mark["id"]) for origin, mark in entry["messages"].items()}
+
+    def moved(
+        self, room_id: str, marks: Mapping[str, Mark], *, title: str, path: str, at: str
+    ) -> Cursor:
+        """Return the cursor with a room's marks replaced."""
+        entry = dict(self._document["positions"].get(room_id, {}))
+        entry["title"] = title
+        entry["path"] = path
+        entry["messages"] = {
+            origin: {"n": mark.n, "id": mark.id} for origin, mark in sorted(marks.items())
+        }
+        entry["at"] = at
+        positions = {**self._document["positions"], room_id: entry}
+        return Cursor({**self._document, "updated_at": at, "positions": positions})
+
+
+class CursorFile:
+    """One consumer's cursor file.
+
+    Raises InvalidInput for a file of another consumer, schema or newer format, and Corrupt for one
+    that cannot be read; both name the file and the way out, and leave it as it is.
+    """
+
+    def __init__(self, layout: Layout, consumer: str, path: Path | None = None) -> None:
+        """``path`` is where the caller wants the file; the ledger's own directory otherwise."""
+        self._layout = layout
+        self._consumer = consumer
+        self._own = path is None
+        # A cursor that is a link stays one: what is replaced is the file that it leads to.
+        self.path = layout.cursors / cursor_name(consumer) if path is None else path.resolve()
+        self._known: tuple[tuple[int, int, int], Cursor] | None = None
+
+    def load(self) -> Cursor:
+        """Return what the file says; a missing file is a consumer that has acknowledged nothing."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return Cursor(
+                {
+                    "format": FORMAT,
+                    "schema": SCHEMA,
+                    "consumer": self._consumer,
+                    "updated_at": None,
+                    "positions": {},
+                }
+            )
+        except OSError as error:
+            raise Forbidden(
+                f"The cursor file {self.path} cannot be read: {error}.", path=str(self.path)
+            ) from error
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(descriptor)
+            stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+            if self._known is not None and self._known[0] == stamp:
+                return self._known[1]
+            try:
+                content = stream.read()
+            except OSError as error:
+                raise Forbidden(
+                    f"The cursor file {self.path} cannot be read: {error}.", path=str(self.path)
+                ) from error
+        cursor = Cursor(self._checked(content))
+        self._known = (stamp, cursor)
+        return cursor
+
+    def change(self, edit: Callable[[Cursor], Cursor]) -> Cursor:
+        """Read, edit and replace the file in one step that no other process can come between.
+
+        Nothing is written when ``edit`` returns what it was given.
+        """
+        with files.clear_errors("writing a cursor"), self._locked():
+            self._known = None
+            before = self.load()
+            after = edit(before)
+            if after is not before:
+                self._replace(msgspec.json.format(msgspec.json.encode(after.document), indent=1))
+            return after
+
+    def _replace(self, content: bytes) -> None:
+        # Beside the file and not in the ledger: a rename does not cross file systems.
+        temporary = self.path.with_name(f".{self.path.name[:80]}.{os.getpid()}.tmp")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        try:
+            descriptor = os.open(temporary, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
+            try:
+                files.write_all(descriptor, content + b"\n")
+                files.sync_descriptor(descriptor)
+            finally:
+                os.close(descriptor)
+            os.replace(temporary, self.path)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
+            raise
+        files.sync_directory(self.path.parent)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        # In the ledger, whatever the cursor's place: a lock file beside a file that the caller
+        # named would be one more file that he did not name (invariant 7).
+        digest = sha256(os.fsencode(self.path)).hexdigest()[:_HASH_CHARS]
+        if self._own:
+            self._layout.cursors.mkdir(exist_ok=True)
+        lock = FileLock(self._layout.locks / f"cursor-{digest}.lock")
+        try:
+            with lock:
+                yield
+        finally:
+            lock.close()
+
+    def _checked(self, content: bytes) -> dict[str, Any]:
+        try:
+            document = msgspec.json.decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._damaged(str(error)) from error
+        if not isinstance(document, dict):
+            raise self._damaged("it is not a JSON object")
+        if document.get("schema") != SCHEMA:
+            raise InvalidInput(
+                f"{self.path} is not a cursor file of a ledger (its schema is "
+                f"{str(document.get('schema'))[:80]!r}); name another file.",
+                code="cursor_schema",
+                path=str(self.path),
+            )
+        if document.get("format") != FORMAT:
+            raise InvalidInput(
+                f"The cursor file {self.path} has format {str(document.get('format'))[:20]}; this "
+                f"version knows {FORMAT}: use the newer version.",
+                code="cursor_format",
+                path=str(self.path),
+            )
+        if document.get("consumer") != self._consumer:
+            raise InvalidInput(
+                f"The cursor file {self.path} belongs to {str(document.get('consumer'))[:80]!r}, "
+                f"not to {self._consumer!r}; name another file.",
+                code="cursor_owner",
+                path=str(self.path),
+            )
+        positions = document.get("positions")
+        if not isinstance(positions, dict):
+            raise self._damaged("it has no positions")
+        for room, entry in positions.items():
+            marks = entry.get("messages") if isinstance(entry, dict) else None
+            if not isinstance(marks, dict) or not all(map(_is_mark, marks.values())):
+                raise self._damaged(f"its position in room {room[:80]!r} is not one")
+        return document
+
+    def _damaged(self, why: str) -> Corrupt:
+        return Corrupt(
+            f"The cursor file {self.path} is damaged: {why}. Put back a copy of it, or move it "
+            "away to begin again with every message unread.",
+            code="cursor_damaged",
+            path=str(self.path),
+        )
+
+
+def cursor_name(consumer: str) -> str:
+    """Return the file name of a consumer's cursor: readable, and safe whatever the name holds.
+
+    The hash keeps apart names that differ in case only, which some file systems do not.
+    """
+    readable = _UNSAFE.sub("-", consumer.lower()).strip("-")[:_READABLE_CHARS].strip("-")
+    digest = sha256(consumer.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
+    return f"{readable}-{digest}.json" if readable else f"{digest}.json"
+
+
+def _is_mark(mark: object) -> bool:
+    if not isinstance(mark, dict):
+        return False
+    n, identifier = mark.get("n"), mark.get("id")
+    return isinstance(n, int) and not isinstance(n, bool) and n >= 0 and isinstance(identifier, str)

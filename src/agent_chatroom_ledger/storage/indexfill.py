@@ -1,0 +1,209 @@
+"""Filling the index: from frames as they come, or by comparing it with the logs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger.domain.records import decode_record, is_history
+from agent_chatroom_ledger.errors import Corrupt, NotFound
+from agent_chatroom_ledger.storage import reading
+from agent_chatroom_ledger.storage.overlay import number_of
+from agent_chatroom_ledger.storage.reading import MESSAGES, OPERATIONS, log_path
+from agent_chatroom_ledger.storage.roomreader import RoomReader
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable
+
+    from agent_chatroom_ledger.domain.frames import Frame
+    from agent_chatroom_ledger.storage.overlay import Overlay
+    from agent_chatroom_ledger.storage.source import Source
+
+ROOM_COLUMNS = "path, id, title, folder, slug, members, created_at, created_by, origin"
+# Ids of logs that only an index in memory knows, apart from those of the file below it.
+_MEMORY_IDS = 1 << 40
+
+
+class Filler:
+    """Writes into one connection, inside a transaction of the caller's.
+
+    ``thorough`` says whether every record is read or only the newest of each log; ``memory``,
+    whether the connection lies over a file that others go on writing.
+    """
+
+    def __init__(
+        self,
+        link: sqlite3.Connection,
+        look: Callable[[], tuple[Source, Overlay]],
+        *,
+        thorough: bool,
+        memory: bool,
+    ) -> None:
+        self._link = link
+        self._look = look
+        self._thorough = thorough
+        self._memory = memory
+
+    def apply(self, frames: Iterable[Frame]) -> None:
+        """Take in frames; those that the index has already change nothing."""
+        lines: dict[str, dict[int, bytes]] = {}
+        for frame in frames:
+            for entry in frame.records:
+                line = bytes(entry.record)
+                lines.setdefault(entry.log, {})[number_of(line)] = line
+        changed: set[str] = set()
+        for log, numbered in lines.items():
+            room = reading.room_of(log)
+            if not room:
+                continue
+            if f"/{OPERATIONS}/" in log:
+                changed.add(room)
+            _, last, _ = self._log(log)
+            new = sorted(n for n in numbered if n > last)
+            if new and new[0] != last + 1:
+                self._read_on(log, last)
+            else:
+                self._add(log, ((n, numbered[n]) for n in new))
+        self._renew_rooms(changed)
+
+    def compare(self) -> None:
+        """Bring every log up to its files and the journal, reading only what is new."""
+        source, overlay = self._look()
+        present = set(reading.rooms(source, overlay))
+        known = {path for (path,) in self._link.execute("SELECT path FROM rooms")}
+        changed = set(present) - known
+        for room in known - present:
+            self._forget(room)
+        for room in sorted(present):
+            for kind in (MESSAGES, OPERATIONS):
+                for origin in reading.origins(source, room, kind, overlay):
+                    log = log_path(room, kind, origin)
+                    log_id, last, last_id = self._log(log)
+                    now = reading.last_number(source, log, overlay)
+                    line = reading.record(source, log, last, overlay) if last else None
+                    if last and (now < last or line is None or identity(line) != last_id):
+                        # Another past than the one that was indexed.
+                        self._forget_log(log_id)
+                        last = 0
+                    if now > last:
+                        self._read_on(log, last)
+                        if kind == OPERATIONS:
+                            changed.add(room)
+        self._renew_rooms(changed)
+
+    def _read_on(self, log: str, last: int) -> None:
+        source, overlay = self._look()
+        if self._thorough:
+            self._add(log, reading.records(source, log, last, None, overlay))
+            return
+        newest = reading.last_records(source, log, 1, overlay)
+        self._add(log, newest, skipped=True)
+
+    def _add(
+        self,
+        log: str,
+        lines: Iterable[tuple[int, bytes]],
+        *,
+        skipped: bool = False,
+    ) -> None:
+        log_id, _, _ = self._log(log)
+        last, last_id, last_at = 0, "", ""
+        history: list[tuple[int, int]] = []
+        rows: list[tuple[int, int, str, str | None, str | None]] = []
+        recipients: list[tuple[str, int, int]] = []
+        for n, line in lines:
+            last = n
+            try:
+                record = decode_record(line)
+            except Corrupt:
+                # Every fold skips it, so it is never unread.
+                last_id = identity(line)
+                history.append((log_id, n))
+                continue
+            last_id, last_at = record.id, record.at
+            if record.n != n or is_history(record.kind):
+                history.append((log_id, n))
+            rows.append((log_id, n, record.id, record.correlation, record.cause))
+            recipients += [(name, log_id, n) for name in dict.fromkeys(record.to)]
+        if not last:
+            return
+        self._link.executemany("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?)", rows)
+        self._link.executemany("INSERT OR IGNORE INTO history VALUES (?, ?)", history)
+        self._link.executemany("INSERT OR IGNORE INTO recipients VALUES (?, ?, ?)", recipients)
+        newest = -1 if skipped else history[-1][1] if history else 0
+        self._link.execute(
+            "UPDATE logs SET last = ?, last_id = ?,"
+            " last_at = CASE WHEN ? = '' THEN last_at ELSE ? END,"
+            " last_history = CASE WHEN ? < 0 OR last_history < 0 THEN -1"
+            " ELSE max(last_history, ?) END WHERE log_id = ?",
+            (last, last_id, last_at, last_at, newest, newest, log_id),
+        )
+
+    def _log(self, log: str) -> tuple[int, int, str]:
+        found = self._link.execute(
+            "SELECT log_id, last, last_id FROM logs WHERE log = ?", (log,)
+        ).fetchone()
+        if found is not None:
+            return int(found[0]), int(found[1]), str(found[2])
+        room, kind, origin = log.rsplit("/", 2)
+        newest = self._link.execute("SELECT coalesce(max(log_id), 0) FROM main.logs").fetchone()[0]
+        log_id = max(int(newest), _MEMORY_IDS if self._memory else 0) + 1
+        self._link.execute(
+            "INSERT INTO logs (log_id, log, room, kind, origin, last, last_id, last_at,"
+            " last_history) VALUES (?, ?, ?, ?, ?, 0, '', '', 0)",
+            (log_id, log, room, kind, origin),
+        )
+        return log_id, 0, ""
+
+    def _renew_rooms(self, rooms: Iterable[str]) -> None:
+        waiting = sorted(rooms)
+        if not waiting:
+            return
+        source, overlay = self._look()
+        for room in waiting:
+            try:
+                state = RoomReader(source, overlay, room).state()
+            except (NotFound, Corrupt):
+                # verify names what is wrong with it; it cannot be addressed without a state.
+                self._link.execute("DELETE FROM rooms WHERE path = ?", (room,))
+                continue
+            self._link.execute(
+                f"INSERT OR REPLACE INTO rooms ({ROOM_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?)",  # noqa: S608 - names of ours
+                (
+                    room,
+                    state.id,
+                    state.title,
+                    state.folder,
+                    state.slug,
+                    json.dumps(state.members),
+                    state.created_at,
+                    state.created_by,
+                    state.origin,
+                ),
+            )
+
+    def _forget(self, room: str) -> None:
+        for (log_id,) in self._link.execute(
+            "SELECT log_id FROM logs WHERE room = ?", (room,)
+        ).fetchall():
+            self._forget_log(log_id)
+            self._link.execute("DELETE FROM logs WHERE log_id = ?", (log_id,))
+        self._link.execute("DELETE FROM rooms WHERE path = ?", (room,))
+
+    def _forget_log(self, log_id: int) -> None:
+        for table in ("records", "history", "recipients"):
+            self._link.execute(f"DELETE FROM main.{table} WHERE log_id = ?", (log_id,))  # noqa: S608 - names of ours
+        self._link.execute(
+            "UPDATE logs SET last = 0, last_id = '', last_at = '', last_history = 0"
+            " WHERE log_id = ?",
+            (log_id,),
+        )
+
+
+def identity(line: bytes) -> str:
+    """Return the id of a record line, or ``""`` for a line that is no record."""
+    try:
+        return decode_record(line).id
+    except Corrupt:
+        return ""
