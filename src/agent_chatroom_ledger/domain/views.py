@@ -149,7 +149,7 @@ class _Update:
         messages = self._after({})
         built = build_view(self._state, messages, self._operations)
         newest = self._reader.newest_page()
-        days = {page_name_day(name) for name in (*built, *([newest[0]] if newest else ()))}
+        days = {page_order(name)[0] for name in (*built, *([newest[0]] if newest else ()))}
         gone = [
             name for day in days for name in self._reader.pages_of_day(day) if name not in built
         ]
@@ -162,7 +162,8 @@ class _Update:
             return None
         newest_name, data = newest
         header = parse_header(data)
-        if not self._continues(header):
+        day = page_order(newest_name)[0]
+        if not self._continues(header, day) or newest_name not in self._pages_of_day(day):
             return None
         self._covered = header.through_messages
         self._stored[newest_name] = data
@@ -184,10 +185,11 @@ class _Update:
         }
         return {**self._changed(written), **dict.fromkeys(gone)}
 
-    def _continues(self, header: PageHeader) -> bool:
-        """Tell whether the view is one of this room that has to grow, not to shrink."""
+    def _continues(self, header: PageHeader, day: str) -> bool:
+        """Tell whether the view is one of this room, in its place, that has to grow, not shrink."""
         return (
             header.newest
+            and f"{day[:4]}-{day[5:]}" == header.last_at[:10]
             and header.title == self._writer.title
             and header.room == self._writer.room
             and contains(self._messages, header.through_messages)
@@ -230,6 +232,9 @@ class _Update:
     def _place(self, day: str, at: str) -> int:
         """Return which of a day's pages holds what was said at a time: the first to end there."""
         names = self._pages_of_day(day)
+        if names and self._header(names[-1]).last_at < at:
+            # What is said now follows the newest page; no other page is looked at for it.
+            return len(names)
         return bisect_left(names, at, key=lambda name: self._header(name).last_at)
 
     def _load(self, names: list[str]) -> list[Message]:
@@ -319,8 +324,3 @@ class _Update:
                 if its_origin == origin and first <= n <= last:
                     return name, last + 1
         return "", n + 1
-
-
-def page_name_day(name: str) -> str:
-    """Return the day of a page's name: ``2026/11-29``."""
-    return page_order(name)[0]
