@@ -3,9 +3,10 @@
 Two kinds of block are run, in the order in which the page shows them, in a directory of the page:
 
 - ``python``: executed in that directory; names live on from block to block of the page.
-- ``console``: begins where the console block before it ended. Every line that starts with ``$ `` (and its ``> `` continuations) is given to bash;
-  the lines after it are what it must print. ``…`` stands for anything within a line, a line of
-  its own for any number of lines; a command with nothing below it may print what it likes.
+- ``console``: begins where the console block before it ended. Every line that starts with ``$ ``
+  (and its ``> `` continuations) is given to bash; the lines after it are what it must print.
+  ``…`` stands for anything within a line, a line of its own for any number of lines; a command
+  with nothing below it may print what it likes.
 
 Any other kind of block is only shown.
 """

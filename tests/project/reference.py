@@ -24,6 +24,19 @@ COMMAND = "python -m tests.project.reference"
 NOTE = f"<!-- Made from the code by `{COMMAND}`; do not edit. -->"
 # What the reference of the Python interface shows beyond the names that the package exports.
 FURTHER = (("service", "ChatroomService"),)
+# Methods that other layers of the package use, and no caller needs.
+INSIDE = {
+    "Consumer.was_given",
+    "Ledger.index",
+    "Ledger.layout",
+    "Ledger.look",
+    "Ledger.objects",
+    "Ledger.source_at",
+    "Ledger.transact",
+    "Ledger.writer",
+    "Room.reader",
+}
+SIGNATURE_CHARS_MAX = 96
 
 
 @dataclass(frozen=True)
@@ -144,16 +157,22 @@ def python_page() -> str:
 
 
 def class_lines(value: type) -> list[str]:
-    """Return the lines of a class: its attributes, its properties and its methods."""
-    lines: list[str] = []
+    """Return the lines of a class: its fields, its properties and its methods."""
+    fields = [
+        f"    {name}: {kind}"
+        for name, kind in inspect.get_annotations(value).items()
+        if not name.startswith("_")
+    ]
+    lines = ["", "```text", *fields, "```"] if fields else []
     for name, member in vars(value).items():
-        if name.startswith("_") or not is_shown(member):
+        called = f"{value.__name__}.{name}"
+        if name.startswith("_") or called in INSIDE or not is_shown(member):
             continue
         if isinstance(member, property):
-            lines += ["", f"### {value.__name__}.{name}", "", prose(member)]
+            lines += ["", f"### {called}", "", prose(member)]
         else:
             function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-            lines += ["", f"### {value.__name__}.{name}", "", "```text"]
+            lines += ["", f"### {called}", "", "```text"]
             lines += [*signature_lines(name, function), "```", "", prose(function)]
     return lines
 
@@ -166,17 +185,25 @@ def is_shown(member: object) -> bool:
 def signature_lines(name: str, function: object) -> list[str]:
     """Return a call's signature, on one line where it fits, else one parameter a line."""
     signature = inspect.signature(function)  # type: ignore[arg-type] # Always a function here.
-    one = f"{name}{signature}".replace("(self, ", "(").replace("(self)", "()")
-    one = one.replace("(cls, ", "(").replace("(cls)", "()").replace("'", "")
-    if len(one) <= 96:
-        return [one]
-    shown = [str(p) for p in signature.parameters.values() if p.name not in {"self", "cls"}]
-    kinds = [p.kind for p in signature.parameters.values() if p.name not in {"self", "cls"}]
+    parameters = [p for p in signature.parameters.values() if p.name not in {"self", "cls"}]
+    shown = [parameter_text(parameter) for parameter in parameters]
+    kinds = [parameter.kind for parameter in parameters]
     if inspect.Parameter.KEYWORD_ONLY in kinds:
         shown.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
-    rows = [f"    {text},".replace("'", "") for text in shown]
-    answer = str(signature.return_annotation).replace("'", "")
-    return [f"{name}(", *rows, f") -> {answer}"]
+    answer = f" -> {signature.return_annotation}"
+    one = f"{name}({', '.join(shown)}){answer}"
+    if len(one) <= SIGNATURE_CHARS_MAX:
+        return [one]
+    return [f"{name}(", *[f"    {text}," for text in shown], f"){answer}"]
+
+
+def parameter_text(parameter: inspect.Parameter) -> str:
+    """Return a parameter as its source has it."""
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    text = f"{stars.get(parameter.kind, '')}{parameter.name}: {parameter.annotation}"
+    if parameter.default is inspect.Parameter.empty:
+        return text
+    return f"{text} = {parameter.default!r}"
 
 
 def prose(value: object) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from agent_chatroom_ledger.cli import main
+from agent_chatroom_ledger.cli.program import rooms
 from tests.project.source_tree import REPOSITORY
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Com
             yield from commands(found, f"{name} {child}")
 
 
-ALL = dict(commands(main, "rooms"))
+ALL = dict(commands(rooms, "rooms"))
 
 
 @pytest.mark.parametrize("name", ALL)
