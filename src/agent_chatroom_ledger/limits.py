@@ -31,7 +31,8 @@ ORIGIN_CHARS_MAX: Final = 32
 # A folder that holds this many rooms takes new ones in ``~xx`` directories.
 FOLDER_ROOMS_MAX: Final = 256
 
-# Why somebody asked for an operation.
+# What an operation may hold.
+# Why somebody asked for it.
 REASON_CHARS_MAX: Final = 1_000
 # Messages that one list of references may name ("1-500,700").
 REFERENCES_MAX: Final = 10_000
@@ -47,11 +48,16 @@ PAGE_RECORDS_MAX: Final = 50
 PAGE_BYTES_MAX: Final = 32_768
 
 # The write path.
+# One transaction's line in the journal.
 FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
+# Commits that are built and packed at once, which bounds memory.
 BATCH_FRAMES_MAX: Final = 500
+# Frames after which a checkpoint is due.
 CHECKPOINT_FRAMES_MAX: Final = 1_000
+# Messages that one call of post_many takes.
 POST_MANY_MAX: Final = 10_000
+# Old generations of the journal that stay as a change feed.
 JOURNAL_KEPT_BYTES: Final = 8_000_000
 
-# A commit's subject, in characters.
+# What a commit says.
 SUBJECT_CHARS_MAX: Final = 72

@@ -63,7 +63,7 @@ def limits() -> list[Limit]:
             comments.append(line[2:])
         elif name := re.match(r"([A-Z][A-Z0-9_]+)\b.*=", line):
             if opening:
-                heading, comments, opening = " ".join(comments), [], False
+                heading, comments, opening = comments[0], comments[1:], False
             value = values[name.group(1)]
             found.append(
                 Limit(name.group(1), value, heading, " ".join(comments).replace("``", "`"))
