@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from hashlib import sha256
 from typing import Final
 
 from agent_chatroom_ledger.domain.display import CONTROL_CLASS, has_control, shown
@@ -247,6 +246,9 @@ def room_directory(folder: str, slug: str, *, crowded: bool) -> str:
 
 def crowd_directory(slug: str) -> str:
     """Return where a crowded folder puts a room: ``~`` and two hex digits of its slug's SHA-256."""
+    # Imported here: it is heavy, and few folders are crowded.
+    from hashlib import sha256
+
     return f"~{sha256(slug.encode()).hexdigest()[:2]}"
 
 
@@ -274,8 +276,8 @@ def mint_origin(hostname: str, entropy: bytes) -> str:
 
 
 def check_origin(text: str) -> str:
-    """Return an origin as given: 1 to 32 lower-case letters, digits, hyphens, no device name."""
-    if _ORIGIN.fullmatch(text) is None or text in _DEVICES:
+    """Return an origin as given: 1 to 32 lower-case letters, digits, hyphens, not reserved."""
+    if _ORIGIN.fullmatch(text) is None or text in RESERVED:
         message = f"an origin has 1 to {ORIGIN_CHARS_MAX} lower-case letters, digits and hyphens"
         raise _refuse("origin", message, text, limit=ORIGIN_CHARS_MAX)
     return text
