@@ -1,0 +1,56 @@
+"""`rooms read`: the messages of a room."""
+
+from __future__ import annotations
+
+import click
+
+from agent_chatroom_ledger.cli.options import common, room_argument
+from agent_chatroom_ledger.cli.session import Session
+from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
+from agent_chatroom_ledger.cli.transcript import transcript
+
+
+@click.command("read")
+@room_argument
+@click.option("--since", metavar="N", help="Only messages after number N (57, or 57@origin).")
+@click.option("--last", type=click.IntRange(min=1), metavar="COUNT", help="Only the newest COUNT.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="COUNT", help="Only the first COUNT.")
+@click.option("--at", metavar="WHEN", help="As of a commit or a time (an ISO time, 2h, yesterday).")
+@click.option("--kind", metavar="KIND", help="Only messages of this kind.")
+@common
+@click.pass_obj
+def command(
+    session: Session,
+    room_name: str,
+    since: str | None,
+    last: int | None,
+    limit: int | None,
+    at: str | None,
+    kind: str | None,
+) -> None:
+    """Read the messages of ROOM, oldest first.
+
+    Reads everything that was said, whatever the policy leaves out of the compiled view; `rooms
+    lens` applies the policy. Reading moves no cursor.
+    """
+    if last is not None and limit is not None:
+        raise click.UsageError("--last and --limit exclude each other.")
+    with session.read() as ledger:
+        room = ledger.room(room_name)
+        messages = room.messages(
+            since=since or 0, limit=limit, last=last, at=_moment(at), kind=kind
+        )
+        document = {} if not session.json else {
+            "room": room_shape(room),
+            "messages": [message_shape(message) for message in messages],
+        }
+        session.show(document, transcript(messages, session.paint))
+
+
+def _moment(at: str | None) -> str | None:
+    if at is None:
+        return None
+    # Imported only where it is asked for: this command must start quickly.
+    from agent_chatroom_ledger.cli.moments import moment
+
+    return moment(at)

@@ -1,0 +1,78 @@
+"""`rooms tail`: the newest messages of a room, and those that follow."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from agent_chatroom_ledger.cli import output
+from agent_chatroom_ledger.cli.options import common, room_argument
+from agent_chatroom_ledger.cli.session import Session
+from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
+from agent_chatroom_ledger.cli.transcript import transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_chatroom_ledger.domain.records import Message
+    from agent_chatroom_ledger.ledger import Ledger
+    from agent_chatroom_ledger.room import Room
+
+
+@click.command("tail")
+@room_argument
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is posted, until interrupted.")
+@click.option("-n", "--last", "count", type=click.IntRange(min=0), default=10, show_default=True,
+              metavar="COUNT", help="Begin with the newest COUNT messages.")
+@common
+@click.pass_obj
+def command(  # fmt: skip
+    session: Session,
+    room_name: str,
+    follow: bool,  # noqa: FBT001 - click passes options by name
+    count: int,
+) -> None:
+    """Show the newest messages of ROOM, and with -f those that follow.
+
+    With -f and --json each message is one line of JSON, written as soon as there is one. It ends
+    on Ctrl-C, with status 130, or when its reader ends, with status 0. Reading moves no cursor.
+    """
+    with session.read() as ledger:
+        room = ledger.room(room_name)
+        if follow:
+            _follow(session, ledger, room, count)
+            return
+        messages = room.messages(last=count)
+        document = {} if not session.json else {
+            "room": room_shape(room),
+            "messages": [message_shape(message) for message in messages],
+        }
+        session.show(document, transcript(messages, session.paint))
+
+
+def _follow(session: Session, ledger: Ledger, room: Room, count: int) -> None:
+    """Show the newest messages and then every one that follows; only an interrupt ends it."""
+    from agent_chatroom_ledger.cli.pipes import end_with_reader
+
+    end_with_reader()
+    messages = _newest_and_following(ledger, room, count)
+    if session.json:
+        shown = room_shape(room)
+        for message in messages:
+            output.write_json_line({"room": shown, "message": message_shape(message)})
+        return
+    for line in transcript(messages, session.paint):
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+def _newest_and_following(ledger: Ledger, room: Room, count: int) -> Iterator[Message]:
+    # The position comes first: what is posted between the two is left to the follower, which goes
+    # on from there, so that nothing is shown twice and nothing is missed.
+    position = room.last_position()
+    for message in room.messages(last=count):
+        if message.n <= position.get(message.origin, 0):
+            yield message
+    yield from ledger.follow(room, since=position)

@@ -1,0 +1,67 @@
+"""How results reach stdout: one JSON document, JSON Lines, or lines of text."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_DELETE = 0x7F
+
+
+def json_text(document: object, *, indent: int | None = None) -> str:
+    r"""Encode a document as JSON that is safe to show on a terminal.
+
+    JSON escapes C0 controls by itself; DEL, the C1 controls, the line separators and the
+    characters that turn the direction of text are escaped as well, as `\uXXXX`, which reads back
+    as the same text.
+    """
+    import msgspec
+
+    data = msgspec.json.encode(document)
+    if indent is not None:
+        data = msgspec.json.format(data, indent=indent)
+    text = data.decode()
+    if data.isascii() and _DELETE not in data:
+        return text
+    import re
+
+    hidden = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+    return re.sub(hidden, lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def write_json(document: dict[str, Any]) -> None:
+    """Write one document, indented where a person looks at it and on one line in a pipe."""
+    _write(json_text(document, indent=2 if sys.stdout.isatty() else None) + "\n")
+
+
+def write_json_line(document: dict[str, Any]) -> None:
+    """Write one line of JSON Lines and flush it, because somebody may be waiting for it."""
+    _write(json_text(document) + "\n")
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Write lines of text, each of which must be safe for a terminal already."""
+    for line in lines:
+        sys.stdout.write(line + "\n")
+
+
+def _write(text: str) -> None:
+    """Write UTF-8 whatever the terminal's encoding is: JSON knows no other."""
+    binary = getattr(sys.stdout, "buffer", None)
+    if binary is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    sys.stdout.flush()
+    binary.write(text.encode())
+    binary.flush()
+
+
+def path_text(path: object) -> str:
+    """Show a path as text; bytes that are no text become escapes, since JSON cannot hold them."""
+    import os
+
+    return os.fsencode(str(path)).decode("utf-8", "backslashreplace")

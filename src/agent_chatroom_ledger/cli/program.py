@@ -1,0 +1,207 @@
+"""The `rooms` command: a group that imports a command when it is asked for, and not before."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from agent_chatroom_ledger.cli import INTERRUPTED
+from agent_chatroom_ledger.cli.options import common
+from agent_chatroom_ledger.cli.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROGRAM = "rooms"
+
+# The sections of the help text, in the order in which somebody new needs them; each name is a
+# module of `cli.commands` (with `_` where Python keeps the word for itself).
+SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Talk", ("post", "read", "tail", "unread", "seen")),
+    ("Look", ("list", "show", "lens", "log")),
+    ("Run a ledger", ("init", "create", "policy", "compile", "verify", "import", "root")),
+    ("Begin", ("demo", "completion")),
+)
+COMMANDS: tuple[str, ...] = tuple(name for _, names in SECTIONS for name in names)
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported by name when they are first looked up."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name every command, in the order of the help text."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command; None when there is no such command."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"agent_chatroom_ledger.cli.commands.{cmd_name}_command")
+        command = module.command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{module.__name__}.command is not a click command")
+        return command
+
+    def resolve_command(
+        self,
+        ctx: click.Context,
+        args: list[str],
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve the command, naming near ones when it does not exist."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            import difflib
+
+            near = difflib.get_close_matches(name, COMMANDS, 3)
+            hint = f" Did you mean {', '.join(near)}?" if near else ""
+            raise click.UsageError(f"There is no command {name!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in their sections."""
+        for title, names in SECTIONS:
+            rows = []
+            for name in names:
+                command = self.get_command(ctx, name)
+                if command is not None:
+                    rows.append((name, command.get_short_help_str(limit=70)))
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def main(  # type: ignore[override]
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        **extra: Any,  # noqa: ANN401 - click's own signature; what a caller may add to a context
+    ) -> NoReturn:
+        """Run with our own error mapping, which click's would otherwise come before."""
+        del extra
+        arguments = sys.argv[1:] if args is None else list(args)
+        sys.exit(run(arguments, prog_name or PROGRAM))
+
+
+def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's call
+    if not value or ctx.resilient_parsing:
+        return
+    from agent_chatroom_ledger import __version__
+
+    click.echo(f"{PROGRAM} {__version__}")
+    ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=(
+        "Exit status: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 busy, 6 corrupt, "
+        "130 interrupted. Administrative commands (create, policy exclude, include, standin and "
+        "clear, verify --repair) print their plan and write only with --apply."
+    ),
+)
+@common
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+@click.pass_context
+def rooms(ctx: click.Context) -> None:
+    """Chat rooms for people and agents in one git repository.
+
+    Every message is a commit, and every reader keeps a position of its own. The ledger is the one
+    of --root, else of ROOMS_ROOT, else the nearest directory upwards that holds one, else the one
+    in your data directory; `rooms root` says which.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def run(arguments: Sequence[str], program: str | None = None) -> int:
+    """Run one command line and return its exit status; every error is shown, none is raised.
+
+    A closed pipe is an ordinary end: whoever reads has read enough, and what was asked for has
+    been done by then. An interrupt gives 130.
+    """
+    prog = program or _program_name()
+    session = Session(program=prog, arguments=tuple(arguments))
+    _prepare_streams()
+    instruction = os.environ.get(complete_variable(prog))
+    try:
+        if instruction:
+            from click.shell_completion import shell_complete
+
+            return shell_complete(rooms, {"obj": session}, prog, complete_variable(prog),
+                                  instruction)
+        with rooms.make_context(prog, list(arguments), obj=session) as ctx:
+            rooms.invoke(ctx)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        return 0
+    except (KeyboardInterrupt, click.Abort):
+        return _end_interrupted()
+    except click.exceptions.Exit as end:
+        return _flushed(end.exit_code)
+    except Exception as error:  # noqa: BLE001 - the last door: a traceback never reaches a user
+        from agent_chatroom_ledger.cli.failures import show_failure
+
+        try:
+            return _flushed(show_failure(session, error))
+        except BrokenPipeError:
+            _drop_output()
+            return 1
+    return 0
+
+
+def _program_name() -> str:
+    """Tell under which of its names the command was started."""
+    name = os.path.basename(sys.argv[0])  # noqa: PTH119 - pathlib costs what this process saves
+    return name if name in {PROGRAM, "agent-chatroom-ledger"} else PROGRAM
+
+
+def complete_variable(program: str) -> str:
+    """Name the variable through which a shell asks for completions."""
+    return f"_{program}_COMPLETE".replace("-", "_").upper()
+
+
+def _prepare_streams() -> None:
+    """Let text that the terminal's encoding lacks be shown escaped instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _flushed(status: int) -> int:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+    return status
+
+
+def _end_interrupted() -> int:
+    _flushed(INTERRUPTED)
+    return INTERRUPTED
+
+
+def _drop_output() -> None:
+    """Point stdout at nothing, so that the interpreter's own flush at exit cannot fail."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):
+        # No descriptor behind stdout (a test's buffer): nothing will be flushed into a pipe.
+        return
