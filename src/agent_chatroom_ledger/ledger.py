@@ -8,10 +8,11 @@ import time
 import uuid
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
+
+import msgspec
 
 from agent_chatroom_ledger.domain.clock import to_datetime
 from agent_chatroom_ledger.domain.names import check_author, crowd_directory
@@ -57,8 +58,7 @@ _INDEX_LAG_BYTES_MIN = 65_536
 _INDEX_LAG_BYTES_MAX = 1_048_576
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RoomSummary:
+class RoomSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A room in a list: who it is, and its newest record in each origin.
 
     ``last`` is the number of the newest message in the origin that created the room, ``last_at``
@@ -519,12 +519,13 @@ def _recover(layout: Layout) -> None:
             writer.close()
 
 
-def _paths_of(name: str) -> list[str]:
-    """Return the paths that a name can stand for."""
+def _paths_of(name: str) -> Iterator[str]:
+    """Yield the paths that a name can stand for."""
     plain = name.removeprefix(f"{ROOMS}/")
+    yield f"{ROOMS}/{plain}"
     folder, _, slug = plain.rpartition("/")
     crowded = f"{folder}/{crowd_directory(slug)}/{slug}".lstrip("/")
-    return [f"{ROOMS}/{plain}", f"{ROOMS}/{crowded}"]
+    yield f"{ROOMS}/{crowded}"
 
 
 def _summary(row: RoomRow | Any, positions: dict[str, int], last_at: str) -> RoomSummary:  # noqa: ANN401 - a row or a state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.writer import Stored, Transaction
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lens:
+class Lens(msgspec.Struct, frozen=True, kw_only=True):
     """A room as its policy shows it, computed when asked and never stored.
 
     ``items`` are messages and stand-ins in order; ``position`` is that of the newest records,

@@ -8,11 +8,9 @@ there. Several processes may use one file; a reader that may not write keeps its
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sqlite3
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from agent_chatroom_ledger.errors import Busy
@@ -32,8 +30,7 @@ T = TypeVar("T")
 _CANDIDATES_MAX = 5
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RoomRow:
+class RoomRow(msgspec.Struct, frozen=True, kw_only=True):
     """A room as the index knows it."""
 
     path: str
@@ -47,8 +44,7 @@ class RoomRow:
     origin: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Head:
+class Head(msgspec.Struct, frozen=True, kw_only=True):
     """The newest message of one origin in one room.
 
     ``last_history`` is the newest number that is history (0 for none, -1 when the index did not
@@ -409,7 +405,7 @@ def _row(values: tuple[str, ...]) -> RoomRow:
         title=title,
         folder=folder,
         slug=slug,
-        members=tuple(json.loads(members)),
+        members=tuple(msgspec.json.decode(members)),
         created_at=created_at,
         created_by=created_by,
         origin=origin,
