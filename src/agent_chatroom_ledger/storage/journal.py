@@ -77,7 +77,7 @@ def scan(data: bytes, base: int, expected: int | None) -> Scan:
     return Scan(header, frames, base + start, data[start:])
 
 
-def _holds_valid_frame(data: bytes) -> bool:
+def holds_valid_frame(data: bytes) -> bool:
     """Tell whether a valid line follows damage: then it is rot, not a torn tail."""
     position = data.find(b"\n")
     while position >= 0:
@@ -262,7 +262,7 @@ class Journal:
         if size == end:
             return
         rest = os.pread(self._descriptor, size - end, end)
-        if _holds_valid_frame(rest):
+        if holds_valid_frame(rest):
             raise Corrupt(
                 f"generation {self._generation} of the journal is damaged at byte {end} before "
                 "valid frames; run `rooms verify --repair --apply`",
@@ -281,9 +281,8 @@ class Journal:
         """
         self.mend_tail(end)
         failpoints.reach("journal.append")
-        os.lseek(self._descriptor, end, os.SEEK_SET)
         try:
-            files.write_all(self._descriptor, data)
+            files.write_all(self._descriptor, data, end)
         except BaseException:
             os.ftruncate(self._descriptor, end)
             raise

@@ -146,6 +146,11 @@ def last_records(
     return found
 
 
+def segments(source: Source, log: str) -> list[int]:
+    """Return the first numbers of all segments of a log, ascending."""
+    return list(_segments_ascending(source, log, 1))
+
+
 def lines_of(data: bytes) -> list[bytes]:
     """Split a segment's bytes into its whole lines; what follows the last line end is left out."""
     lines = data.split(b"\n")

@@ -1,0 +1,193 @@
+"""Checks of history: objects hash to their names, logs only grew, commits name their records."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger.errors import Corrupt
+from agent_chatroom_ledger.storage.history import trailers
+from agent_chatroom_ledger.storage.layout import is_log
+from agent_chatroom_ledger.storage.objects import BLOB, COMMIT, TREE, parse_commit, parse_tree
+from agent_chatroom_ledger.storage.overlay import number_of
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.storage.issues import Findings
+    from agent_chatroom_ledger.storage.objects import CommitInfo, Objects, TreeEntry
+
+_KINDS = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
+_SUBMODULE_MODE = 0o160000
+_REMEMBERED_BYTES = 32 * 1024 * 1024
+
+
+class HistoryCheck:
+    """Reads commits from main back to one that was verified before, and all they brought in.
+
+    Each commit is compared with its parents, descending only where subtrees differ, so that
+    every object is read at the commit that brought it, once, and memory does not grow with
+    history.
+    """
+
+    def __init__(self, objects: Objects, found: Findings) -> None:
+        self._objects = objects
+        self._found = found
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._kept_bytes = 0
+        self.changed: set[str] = set()
+
+    def run(self, main: str, known: str | None) -> bool:
+        """Check main's history as far back as ``known``; tell whether ``known`` was met.
+
+        ``changed`` names afterwards every file that differs from what it was at ``known``, or
+        that any of these commits touched.
+        """
+        waiting, seen, met = [main], {main}, known is None
+        while waiting:
+            oid = waiting.pop()
+            if oid == known:
+                met = True
+                continue
+            commit = self._commit(oid)
+            if commit is None:
+                continue
+            self._found.count("commits")
+            self._check(commit)
+            for parent in reversed(commit.parents):
+                if parent not in seen:
+                    seen.add(parent)
+                    waiting.append(parent)
+        return met
+
+    def _check(self, commit: CommitInfo) -> None:
+        befores = [parent.tree for p in commit.parents if (parent := self._commit(p)) is not None]
+        if not commit.parents:
+            befores = [""]
+        added: list[tuple[str, int]] = []
+        for before in befores:
+            added = []
+            self._compare(commit, before, commit.tree, "", added)
+        if len(commit.parents) <= 1:
+            self._check_trailers(commit, added)
+
+    def _check_trailers(self, commit: CommitInfo, added: list[tuple[str, int]]) -> None:
+        """Compare the records that a commit added with those that it names (invariant 5)."""
+        named = trailers(commit.message)
+        says = sorted(value for key, value in named if key in {"Message", "Operation"})
+        has = sorted(f"{n}@{log.rpartition('/')[2]}" for log, n in added)
+        if says == has:
+            return
+        ours = any(key == "Frame" for key, _ in named)
+        self._found.error(
+            "commit_record_mismatch" if ours else "foreign_records",
+            f"commit {commit.oid[:12]} adds {', '.join(has) or 'no records'} and names "
+            f"{', '.join(says) or 'none'}",
+            commit.oid,
+        )
+
+    def _compare(
+        self, commit: CommitInfo, old: str, new: str, prefix: str, added: list[tuple[str, int]]
+    ) -> None:
+        if old == new:
+            return
+        before = {entry.name: entry for entry in self._tree(old, prefix)} if old else {}
+        after = {entry.name: entry for entry in self._tree(new, prefix)} if new else {}
+        for name in before.keys() | after.keys():
+            was, now = before.get(name), after.get(name)
+            if was == now:
+                continue
+            path = prefix + name
+            was_tree = was.oid if was is not None and was.is_tree else ""
+            now_tree = now.oid if now is not None and now.is_tree else ""
+            if was_tree != now_tree:
+                self._compare(commit, was_tree, now_tree, path + "/", added)
+            was_file = None if was is None or was.is_tree else was
+            now_file = None if now is None or now.is_tree else now
+            if was_file != now_file:
+                self.changed.add(path)
+                self._compare_file(commit, was_file, now_file, path, added)
+
+    def _compare_file(
+        self,
+        commit: CommitInfo,
+        was: TreeEntry | None,
+        now: TreeEntry | None,
+        path: str,
+        added: list[tuple[str, int]],
+    ) -> None:
+        content = b"" if now is None else self._blob(now, path)
+        if not is_log(path):
+            return
+        if now is not None and now.mode & 0o170000 != 0o100000:
+            self._found.error("symlink", f"{path} is no regular file in {commit.oid[:12]}", path)
+        before = b"" if was is None else self._blob(was, path)
+        if content is None or before is None:
+            return
+        if now is None and was is not None and self._room_is_gone(commit, path):
+            # Rooms that left are judged in the tree of main, by tombstones.
+            return
+        if not content.startswith(before):
+            self._found.error(
+                "log_changed", f"commit {commit.oid[:12]} changed bytes of {path}", path
+            )
+            return
+        log = path.rsplit("/", 3)[0]
+        for line in content[len(before) :].split(b"\n")[:-1]:
+            try:
+                added.append((log, number_of(line)))
+            except Corrupt:
+                self._found.error("message_parse_failed", f"{path} holds a line of no record", path)
+
+    def _room_is_gone(self, commit: CommitInfo, path: str) -> bool:
+        room = path.rsplit("/", 5)[0]
+        tree = commit.tree
+        for name in room.split("/"):
+            entry = next((e for e in self._tree(tree, "") if e.name == name), None)
+            if entry is None or not entry.is_tree:
+                return True
+            tree = entry.oid
+        return False
+
+    def _commit(self, oid: str) -> CommitInfo | None:
+        data = self._read(oid, COMMIT, f"commit {oid}")
+        if data is None:
+            return None
+        try:
+            return parse_commit(oid, data)
+        except Corrupt as error:
+            self._found.error("bad_object", error.message, oid)
+            return None
+
+    def _tree(self, oid: str, path: str) -> list[TreeEntry]:
+        data = self._read(oid, TREE, path or "/")
+        if data is None:
+            return []
+        try:
+            return parse_tree(data)
+        except ValueError:
+            self._found.error("bad_object", f"tree {oid} of {path or '/'} cannot be read", path)
+            return []
+
+    def _blob(self, entry: TreeEntry, path: str) -> bytes | None:
+        return b"" if entry.mode == _SUBMODULE_MODE else self._read(entry.oid, BLOB, path)
+
+    def _read(self, oid: str, kind: int, path: str) -> bytes | None:
+        known = self._kept.get(oid)
+        if known is not None:
+            self._kept.move_to_end(oid)
+            return known
+        try:
+            found, data = self._objects.get(oid)
+        except Corrupt as error:
+            self._found.error("missing_object", f"{error.message} ({path})", path)
+            return None
+        self._found.count("objects")
+        head = b"%s %d\0" % (_KINDS.get(found, b"tag"), len(data))
+        if found != kind or hashlib.sha1(head + data, usedforsecurity=False).hexdigest() != oid:
+            self._found.error("bad_object", f"object {oid} of {path} is not what it is named", path)
+            return None
+        self._kept[oid] = data
+        self._kept_bytes += len(data)
+        while self._kept_bytes > _REMEMBERED_BYTES:
+            self._kept_bytes -= len(self._kept.popitem(last=False)[1])
+        return data
