@@ -13,6 +13,8 @@ import sqlite3
 import threading
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
+
 from agent_chatroom_ledger.errors import Busy
 from agent_chatroom_ledger.storage import files, indexfile, journal, reading
 from agent_chatroom_ledger.storage.indexfill import ROOM_COLUMNS, Filler, identity
