@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from agent_chatroom_ledger.domain.clock import from_datetime
 from agent_chatroom_ledger.domain.positions import position_of
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.roomreader import RoomReader
 
 
-@dataclass(frozen=True, kw_only=True)
-class UnreadRoom:
+class UnreadRoom(msgspec.Struct, frozen=True, kw_only=True):
     """A room that holds messages past a consumer's position.
 
     ``count`` is how many when it was counted; history (events) does not count, the consumer's own
@@ -33,7 +33,7 @@ class UnreadRoom:
     count: int
     position: Mapping[str, int]
     newest: Mapping[str, int]
-    _consumer: Consumer = field(repr=False, compare=False)
+    _consumer: Consumer
 
     def messages(self, limit: int | None = None) -> list[Message]:
         """Return the unread messages, oldest first, at most ``limit`` of them."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +32,7 @@ _READABLE_CHARS = 40
 _HASH_CHARS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """The newest record of one origin that was acknowledged: its number and its id."""
 
     n: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from agent_chatroom_ledger.domain.records import decode_record, is_history
 from agent_chatroom_ledger.errors import Corrupt, NotFound
@@ -176,7 +177,7 @@ class Filler:
                     state.title,
                     state.folder,
                     state.slug,
-                    json.dumps(state.members),
+                    msgspec.json.encode(state.members).decode(),
                     state.created_at,
                     state.created_by,
                     state.origin,
