@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import threading
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger import limits
@@ -218,6 +219,7 @@ class Journal:
         self.lock = FileLock(layout.locks / "journal.lock")
         self._generation = 0
         self._descriptor = -1
+        self._swap = threading.Lock()  # threads sync while others go on to the next generation
 
     @property
     def generation(self) -> int:
@@ -226,13 +228,18 @@ class Journal:
 
     def close(self) -> None:
         """Close the file and the lock."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        with self._swap:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+                self._descriptor = -1
         self.lock.close()
 
     def settle(self) -> bool:
         """Open the newest generation; False when there is none yet."""
+        with self._swap:
+            return self._settle()
+
+    def _settle(self) -> bool:
         if self._descriptor >= 0 and not os.path.exists(
             f"{self._layout.journal}/{self._generation + 1:016d}"
         ):
@@ -292,13 +299,19 @@ class Journal:
     def sync(self) -> None:
         """Make every frame written so far durable.
 
-        After a failed sync the generation takes no more frames, because the system may have
-        dropped its pages: Busy, and a mark that sends the next append to a new generation.
+        It is the newest generation that has to be synced, whoever started it: a generation is
+        made durable, or what it holds is, before its successor exists. After a failed sync the
+        generation takes no more frames, because the system may have dropped its pages: Busy, and
+        a mark that sends the next append to a new generation.
         """
+        with self._swap:
+            self._settle()
+            generation = self._generation
+            descriptor = os.dup(self._descriptor)
         try:
-            files.sync_descriptor(self._descriptor)
+            files.sync_descriptor(descriptor)
         except OSError as error:
-            path = generation_path(self._layout, self._generation)
+            path = generation_path(self._layout, generation)
             path.with_name(f"{path.name}.failed").touch()
             raise Busy(
                 f"the disk refused to make the journal durable: {error}; what this call wrote "
@@ -306,6 +319,8 @@ class Journal:
                 code="sync_failed",
                 path=str(path),
             ) from error
+        finally:
+            os.close(descriptor)
 
     def failed(self) -> bool:
         """Tell whether the newest generation takes no more frames."""
