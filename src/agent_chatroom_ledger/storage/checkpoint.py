@@ -33,18 +33,23 @@ class Checkpoint:
         self._objects = committer.objects
 
     def run(self, views: Sequence[str] = (), *, views_too: bool = True) -> None:
-        """Make the checkpoint; nothing is done when nothing has happened since the last one."""
+        """Make the checkpoint; nothing is done when nothing has happened since the last one.
+
+        The pages of the rooms named in `views` are looked at in the work tree, and those that
+        somebody changed or deleted are written again.
+        """
         committer, layout = self._committer, self._layout
         base = committer.intake.header.base
         locked = refs.ours(layout, f"{layout.git}/index.lock")
         if views_too:
             self._compile(views)
         main = committer.builder.tip
-        if main == base and not locked and not committer.intake.frames:
+        spoiled = self._spoiled(views, main)
+        if main == base and not (locked or spoiled or committer.intake.frames):
             return
         committer.take_index_lock()
         with files.clear_errors("making a checkpoint"):
-            self._bring_up(base, main)
+            self._bring_up(base, main, spoiled)
             failpoints.reach("checkpoint.durable")
             self._rotate(main)
         failpoints.reach("checkpoint.rotated")
@@ -92,7 +97,23 @@ class Checkpoint:
         failpoints.reach("checkpoint.view_appended")
         committer.commit_locked(checkpoint_foreign=False)
 
-    def _bring_up(self, base: str, main: str) -> None:
+    def _spoiled(self, views: Sequence[str], main: str) -> dict[str, str]:
+        """Return the pages of some rooms, and their blobs, that the work tree shows otherwise."""
+        found: dict[str, str] = {}
+        source = CommitTree(self._objects, main) if views and main != NO_OBJECT else None
+        if source is None:
+            return found
+        with WorkTreeWriter(self._layout) as work:
+            for room in views:
+                view = source.oid(f"{room}/view")
+                for name, _, oid in () if view is None else walk(self._objects, view):
+                    path = f"{room}/view/{name}"
+                    data = work.read(path)
+                    if data is None or blob_id(data) != oid:
+                        found[path] = oid
+        return found
+
+    def _bring_up(self, base: str, main: str, spoiled: Mapping[str, str]) -> None:
         """Let work tree and index show main, and make everything durable."""
         old = self._tree(base)
         new = self._tree(main)
@@ -115,6 +136,11 @@ class Checkpoint:
                     entries[path] = gitindex.Entry(mode, new_oid, status if same else None)
                 else:
                     entries[path] = gitindex.Entry(mode, new_oid)
+            for path in spoiled.keys() - entries.keys():
+                data = self._objects.blob(spoiled[path])
+                status = tree.put(path, None, data)
+                same = status.st_size == len(data)
+                entries[path] = gitindex.Entry(_REGULAR, spoiled[path], status if same else None)
             tree.sync()
         failpoints.reach("checkpoint.files")
         self._sync_objects(base, main)
