@@ -1,4 +1,4 @@
-"""The ten invariants: each stands in docs/invariants.md with its code and its tests, and is cited."""
+"""The ten invariants: each is on the page with its code and its tests, and cited in both."""
 
 from __future__ import annotations
 
