@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,9 +91,21 @@ hostile_texts = st.one_of(
     st.lists(st.sampled_from(HOSTILE), min_size=2, max_size=3).map("".join),
 )
 # What a body may hold: anything but NUL and lone surrogates.
-bodies = st.text(alphabet=st.characters(exclude_categories=("Cs",), exclude_characters="\0"))
+bodies = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"))
 origins = st.sampled_from((PRIMARY, OTHER))
 numbers = st.integers(1, 99_999_999)
+
+
+_BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def dangerous(text: str, allowed: str = "") -> list[str]:
+    """Return the characters of a text that a terminal must never see raw."""
+    return [
+        c
+        for c in text
+        if c not in allowed and (unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} or c in _BIDI)
+    ]
 
 
 def message(

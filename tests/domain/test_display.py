@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_chatroom_ledger.domain.display import has_control, one_line, shown, terminal_safe
-from tests.domain.samples import HOSTILE, hostile_texts
-
-BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-def dangerous(text: str, allowed: str = "") -> list[str]:
-    return [
-        c
-        for c in text
-        if c not in allowed and (unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} or c in BIDI)
-    ]
+from tests.domain.samples import HOSTILE, dangerous, hostile_texts
 
 
 @given(hostile_texts, st.booleans())

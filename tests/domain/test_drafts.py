@@ -13,6 +13,7 @@ from agent_chatroom_ledger.domain.drafts import Draft, check_draft
 from agent_chatroom_ledger.domain.records import encode_record, record_of
 from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.limits import (
+    AUTHOR_CHARS_MAX,
     BODY_BYTES_MAX,
     DATA_BYTES_MAX,
     FRAME_BYTES_MAX,
@@ -20,11 +21,9 @@ from agent_chatroom_ledger.limits import (
     NAMES_MAX,
     REF_FIELD_CHARS_MAX,
 )
-from tests.domain.samples import HOSTILE, hostile_texts
+from tests.domain.samples import HOSTILE, dangerous, hostile_texts
 
 AT = "2026-11-29T21:27:42.123456Z"
-# Printable though Python does not call them so: joined by an invisible joiner.
-EMOJI = ("\U0001f600\U0001f468\u200d\U0001f469\u200d\U0001f467", ".g\u200cit")
 SHA = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
@@ -121,12 +120,12 @@ def test_data_without_end_is_refused() -> None:
 
 @pytest.mark.parametrize("author", HOSTILE)
 def test_hostile_authors_are_refused_or_stored_exactly(author: str) -> None:
-    if not author.isprintable() or author != author.strip() or len(author) > 64 or author in "*":
-        if author not in EMOJI:
-            with pytest.raises(InvalidInput) as caught:
-                check_draft(said(author=author))
-            assert caught.value.fields["field"] == "author"
-            return
+    refused = not author.strip() or author != author.strip() or len(author) > AUTHOR_CHARS_MAX
+    if refused or dangerous(author) or author.startswith("\ufeff") or author == "*":
+        with pytest.raises(InvalidInput) as caught:
+            check_draft(said(author=author))
+        assert caught.value.fields["field"] == "author"
+        return
     assert check_draft(said(author=author)).author == author
 
 

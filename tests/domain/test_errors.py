@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+from agent_chatroom_ledger.domain.records import decode_record
 from agent_chatroom_ledger.errors import (
     Busy,
     Conflict,
@@ -16,7 +17,7 @@ from agent_chatroom_ledger.errors import (
     NotFound,
     NotYetCommitted,
 )
-from tests.domain.samples import PRIMARY, creation, message
+from tests.domain.samples import creation, message
 
 EXPECTED = [
     (InvalidInput, "invalid_input", 1, ValueError),
@@ -62,7 +63,8 @@ def test_errors_survive_pickling(kind: type[LedgerError]) -> None:
 
 def test_what_is_durable_already_comes_with_the_error() -> None:
     assert NotYetCommitted("later").records == ()
-    said = message(1, origin=PRIMARY, draft=creation())
-    error = NotYetCommitted("later", records=(said,))  # type: ignore[arg-type]  # any value is kept
+    line = message(1, draft=creation()).line
+    said = decode_record(line)
+    error = NotYetCommitted("later", records=(said,))
     assert error.records == (said,)
     assert "records" not in error.fields

@@ -137,8 +137,8 @@ def checked(payload: bytes) -> bytes:
         b'{"frame":1,"records":[{"log":"x"}]}',
         b'{"frame":1,"records":[{"log":1,"record":{}}]}',
         (
-            b'{"frame":1,"views":[{"room":"r","messages":{},"operations":{}}],"records":[{"log":"x",'
-            b'"record":{}}]}'
+            b'{"frame":1,"views":[{"room":"r","messages":{},"operations":{}}],"records":[{"log":'
+            b'"x","record":{}}]}'
         ),
         b'{"format":1}',
         b'{"format":"1"}',

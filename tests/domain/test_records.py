@@ -91,7 +91,7 @@ def test_what_passes_is_stored_exactly(draft: Draft, n: int) -> None:
     assert b"\n" not in line
     assert decode_record(line) == record
     assert json.loads(line)["n"] == n
-    assert message_of(line, PRIMARY, "messages", True).body == draft.body  # noqa: FBT003 - the plan's signature
+    assert message_of(line, PRIMARY, "messages", primary=True).body == draft.body
     for field in Draft.__struct_fields__:
         if field != "id":
             assert getattr(record, field) == getattr(draft, field)
@@ -105,7 +105,7 @@ def test_the_keys_stand_in_order_and_empty_ones_are_absent() -> None:
 def test_unknown_fields_survive_in_the_line() -> None:
     line = encode_record(FULL)[:-1] + b',"mood":"good"}'
     assert decode_record(line) == FULL
-    found = message_of(line, PRIMARY, "messages", True)  # noqa: FBT003 - the plan's signature
+    found = message_of(line, PRIMARY, "messages", primary=True)
     assert found.line == line
     assert found.as_dict()["mood"] == "good"
 
@@ -140,7 +140,7 @@ def test_a_line_that_breaks_the_format_is_corrupt(change: dict[str, Any]) -> Non
     with pytest.raises(Corrupt):
         decode_record(line)
     with pytest.raises(Corrupt):
-        message_of(line, PRIMARY, "messages", True)  # noqa: FBT003 - the plan's signature
+        message_of(line, PRIMARY, "messages", primary=True)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_no_bytes_are_anything_but_a_record_or_corrupt(line: bytes) -> None:
 def test_a_day_that_does_not_exist_is_corrupt() -> None:
     line = encode_record(SHORT).replace(b"2026-11-29", b"2026-02-30")
     with pytest.raises(Corrupt):
-        message_of(line, PRIMARY, "messages", True)  # noqa: FBT003 - the plan's signature
+        message_of(line, PRIMARY, "messages", primary=True)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_same_content_leaves_number_and_time_aside() -> None:
 
 
 def test_a_message_is_what_a_reader_gets() -> None:
-    found = message_of(encode_record(FULL), OTHER, "messages", False)  # noqa: FBT003 - the plan's signature
+    found = message_of(encode_record(FULL), OTHER, "messages", primary=False)
     assert found.at == datetime(2026, 11, 29, 21, 27, 42, 123456, tzinfo=UTC)
     assert found.said_at == datetime(2004, 11, 15, 3, 12, tzinfo=UTC)
     assert (found.ref, found.full_ref) == ("57@ci-9a1c", "57@ci-9a1c")

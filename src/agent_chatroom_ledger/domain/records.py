@@ -185,7 +185,12 @@ def _content(record: Record) -> bytes:
     return _SORTED_ENCODER.encode(msgspec.structs.replace(record, n=1, at=""))
 
 
-def message_of(line: bytes, origin: str, log: str, primary: bool) -> Message:  # noqa: FBT001 - the fourth of four
+def message_of(
+    line: bytes,
+    origin: str,
+    log: str,
+    primary: bool,  # noqa: FBT001 - a fact about the origin, given by place or by name
+) -> Message:
     """Return the message of a stored line: ``log`` is ``messages`` or ``operations``.
 
     Raises Corrupt for a line that is not a record; readers skip such a line, and verify names it.

@@ -24,6 +24,7 @@ _ROOM_CHARS_MAX: Final = 28
 _AUTHOR_CHARS_MAX: Final = 20
 _LEDGER: Final = "ledger"
 _POLICY: Final = "policy"
+_MEMBERS: Final = "members"
 _CREATE: Final = "create"
 
 
@@ -63,6 +64,9 @@ def _operation_text(record: Record) -> str:
         return f"policy: {verb} {_refs(data)}"
     if verb == _CREATE:
         return f"create: {data.get('title', '')}"
+    members = data.get("members")
+    if area == _MEMBERS and isinstance(members, list):
+        return f"{area}: {verb} {', '.join(map(str, members))}"
     return f"{area}: {verb} {record.body}" if area else f"{verb}: {record.body}"
 
 
