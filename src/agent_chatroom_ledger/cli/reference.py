@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -43,6 +43,8 @@ def reference() -> str:
         _section("Any error", _schema(ErrorDocument)),
     ]
     parts += [_command(words, command, parent) for words, command, parent in _walk(rooms)]
+    parts += ["## Shapes", "What the schemas above refer to."]
+    parts += [f"### `{name}`\n\n```json\n{_json(shape)}\n```" for name, shape in _shared().items()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -73,8 +75,10 @@ def _command(words: str, command: click.Command, parent: click.Context | None) -
     )
     parts = [f"## `{words}`", f"```text\n{command.get_help(context)}\n```"]
     name = words.removeprefix(PROGRAM).strip()
-    if name in DOCUMENTS:
-        parts.append(_section("With `--json`", _schema(DOCUMENTS[name])))
+    for key, document in DOCUMENTS.items():
+        if key == name or key.startswith(f"{name} --"):
+            options = key[len(name) :]
+            parts.append(_section(f"With `{f'{options} --json'.strip()}`", _schema(document)))
     if name in LINES:
         parts.append(_section("With `--follow --json`, each line", _schema(LINES[name])))
     return "\n\n".join(parts)
@@ -84,9 +88,26 @@ def _section(title: str, schema: str) -> str:
     return f"<details><summary>{title}</summary>\n\n```json\n{schema}\n```\n\n</details>"
 
 
+def _components(*documents: type) -> dict[str, Any]:
+    """Return the schemas of documents and of all that they refer to, by name."""
+    _, found = msgspec.json.schema_components(documents, ref_template="#/$defs/{name}")
+    return found
+
+
 def _schema(document: type) -> str:
-    encoded = msgspec.json.encode(msgspec.json.schema(document), order="sorted")
-    return msgspec.json.format(encoded, indent=2).decode()
+    return _json(_components(document)[document.__name__])
+
+
+def _shared() -> dict[str, Any]:
+    """Return the shapes that documents are made of, which are shown once."""
+    documents = {ErrorDocument, *DOCUMENTS.values(), *LINES.values()}
+    names = {document.__name__ for document in documents}
+    found = _components(*documents)
+    return {name: found[name] for name in sorted(found) if name not in names}
+
+
+def _json(schema: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(schema, order="sorted"), indent=2).decode()
 
 
 if __name__ == "__main__":

@@ -167,14 +167,200 @@ class CompletionDocument(Shape):
     script: str
 
 
+class StandInShape(Shape):
+    """A text shown in the place of messages."""
+
+    id: str
+    replaces: list[FullRef]
+    insert_after: FullRef
+    speaker: str
+    kind: str
+    body: str
+    at: Time
+
+
+class PolicyShape(Shape):
+    """What is left out, as references and ranges (3@origin, 5-9@origin), and the stand-ins."""
+
+    excluded: list[str]
+    standins: list[StandInShape]
+
+
+class FollowedLine(Shape):
+    """One message, as soon as there is one."""
+
+    room: RoomRef
+    message: MessageShape
+
+
+class ListItem(Shape):
+    """A room; `newest` is the number of the newest message of each origin."""
+
+    id: str
+    title: str
+    path: str
+    folder: str
+    members: list[str]
+    origin: Annotated[str, msgspec.Meta(description="the one that created the room")]
+    created_at: Time
+    created_by: str
+    newest: Position
+    last_at: Time | None
+
+
+class ListDocument(Shape):
+    """The rooms, by path."""
+
+    rooms: list[ListItem]
+
+
+class ShowDocument(Shape):
+    """A room: who it is, how far it has come, its policy, and the newest page of its view."""
+
+    id: str
+    title: str
+    path: str
+    folder: str
+    slug: str
+    members: list[str]
+    origin: Annotated[str, msgspec.Meta(description="the one that created the room")]
+    created_at: Time
+    created_by: str
+    newest: Position
+    policy: PolicyShape
+    visible_path: str | None
+
+
+class LensItemShape(Shape):
+    """Either a message or a stand-in."""
+
+    message: MessageShape | None = None
+    standin: StandInShape | None = None
+
+
+class LensDocument(Shape):
+    """What the policy leaves, in order."""
+
+    room: RoomRef
+    items: list[LensItemShape]
+    policy: PolicyShape
+
+
+class PolicyDocument(Shape):
+    """The policy of a room."""
+
+    room: RoomRef
+    excluded: list[str]
+    standins: list[StandInShape]
+
+
+class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operation would do, or has done; each operation adds what it is about."""
+
+    operation: str
+    room: Annotated[str, msgspec.Meta(description="its path; empty for the whole ledger")]
+    requested_by: str
+    reason: str
+    actions: list[str]
+    warnings: list[str]
+
+
+class PlanDocument(Shape):
+    """A plan, or what came of it; `apply_with` is the command that writes it."""
+
+    applied: bool
+    report: PlanReport
+    apply_with: str | None = None
+
+
+class LogItem(Shape):
+    """A commit; `frame` is null for one that the ledger did not make, `patch` with --patch."""
+
+    commit: str
+    at: Annotated[str, msgspec.Meta(description="when it was written, UTC, in seconds")]
+    said_at: Annotated[str, msgspec.Meta(description="when it was said, UTC, in seconds")]
+    author: str
+    email: str
+    subject: str
+    rooms: list[str]
+    kinds: list[str]
+    messages: list[FullRef]
+    operations: list[FullRef]
+    records: list[Annotated[str, msgspec.Meta(description="the id of a record")]]
+    frame: int | None
+    requested_by: str
+    reason: str
+    patch: str | None = None
+
+
+class LogDocument(Shape):
+    """The commits, newest first."""
+
+    entries: list[LogItem]
+
+
+class IssueShape(Shape):
+    """Something that is wrong."""
+
+    severity: str
+    code: str
+    message: str
+    path: str | None
+
+
+class VerifyDocument(Shape):
+    """Whether the ledger is sound, what is wrong, and how much was looked at.
+
+    `main` is the commit that was verified, `since` the one after which history was read.
+    """
+
+    ok: bool
+    error_count: int
+    issues: list[IssueShape]
+    counts: dict[str, int]
+    main: str
+    since: str
+
+
+class DemoStep(Shape):
+    """One thing that the demonstration showed."""
+
+    title: str
+    lines: list[str]
+
+
+class DemoDocument(Shape):
+    """Where the ledger is, what was shown, and three commands to go on with."""
+
+    root: str
+    steps: list[DemoStep]
+    next: list[str]
+
+
 DOCUMENTS: Final[dict[str, type]] = {
     "post": PostDocument,
     "read": ReadDocument,
+    "tail": ReadDocument,
     "unread": UnreadDocument,
     "seen": SeenDocument,
+    "list": ListDocument,
+    "show": ShowDocument,
+    "lens": LensDocument,
+    "log": LogDocument,
     "init": InitDocument,
+    "create": PlanDocument,
+    "policy show": PolicyDocument,
+    "policy exclude": PlanDocument,
+    "policy include": PlanDocument,
+    "policy standin": PlanDocument,
+    "policy clear": PlanDocument,
     "compile": CompileDocument,
+    "verify": VerifyDocument,
+    "verify --repair": PlanDocument,
     "import irc": ImportDocument,
     "root": RootDocument,
+    "demo": DemoDocument,
     "completion": CompletionDocument,
 }
+# What a command writes line by line.
+LINES: Final[dict[str, type]] = {"tail": FollowedLine}

@@ -137,7 +137,7 @@ def _break_and_rebuild(ledger: Ledger) -> Step:
 def _verify(ledger: Ledger) -> Step:
     report = ledger.verify(full=True)
     _expect("a sound ledger", holds=report.ok and not report.issues)
-    counts = ", ".join(f"{count} {what}" for what, count in report.counts.items())
+    counts = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in report.counts.items())
     return Step("Verification is clean.", (f"ok: 0 issues in {counts}",))
 
 

@@ -15,7 +15,9 @@ SHELLS = ("bash", "zsh", "fish")
 @common
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the completion script for SHELL: bash (4.4 or newer), zsh or fish.
+    """Print the completion script of a shell.
+
+    For bash 4.4 or newer, zsh and fish.
 
     \b
     bash:  eval "$(rooms completion bash)"      in ~/.bashrc

@@ -20,7 +20,10 @@ BAD_LINES_SHOWN_MAX = 20
 
 @click.group("import")
 def command() -> None:
-    """Import conversations from elsewhere; each line becomes a commit of its own."""
+    """Import conversations from elsewhere.
+
+    Each message becomes a commit of its own.
+    """
 
 
 @command.command("irc")

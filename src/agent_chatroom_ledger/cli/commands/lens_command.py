@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 @common
 @click.pass_obj
 def command(session: Session, room_name: str, at: str | None) -> None:
-    """Show ROOM as its policy has it: without what is left out, with the stand-ins.
+    """Show ROOM as its policy has it.
 
-    Computed from the logs alone: it works while the compiled view is missing or broken, and
-    changes nothing.
+    That is without what is left out and with the stand-ins. It is computed from the logs alone,
+    works while the compiled view is missing or broken, and changes nothing.
     """
     from agent_chatroom_ledger.cli.moments import moment
 

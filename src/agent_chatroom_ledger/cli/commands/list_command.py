@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 @common
 @click.pass_obj
 def command(session: Session, folder: str | None, member: str | None, at: str | None) -> None:
-    """List the rooms: path, title, number of the newest message, and when it was posted."""
+    """List the rooms.
+
+    Shows each room's path and title, how many records it holds, and the time of the newest.
+    """
     from agent_chatroom_ledger.cli.moments import moment
 
     with session.read() as ledger:

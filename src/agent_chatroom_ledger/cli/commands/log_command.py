@@ -38,9 +38,10 @@ def command(  # fmt: skip
     limit: int | None,
     patch: bool,  # noqa: FBT001 - click passes options by name
 ) -> None:
-    """Show the commits of ROOM, or of the whole ledger, newest first: commit, time, author, what.
+    """Show the audit trail of ROOM, or of the whole ledger.
 
-    `git log` on the same directory shows the same commits.
+    Every commit, newest first: its id, when, who, and what. `git log` on the same directory shows
+    the same commits.
     """
     from agent_chatroom_ledger.cli.moments import when
 

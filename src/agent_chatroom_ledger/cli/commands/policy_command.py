@@ -26,9 +26,9 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 @click.group("policy")
 def command() -> None:
-    """Show or change what a room's view leaves out; the messages themselves stay.
+    """Show or change what a room's view leaves out.
 
-    show only reads; exclude, include, standin and clear print their plan and write only with
+    The messages themselves stay. show only reads; exclude, include, standin and clear print their plan and write only with
     --apply.
     """
 

@@ -11,14 +11,11 @@ from agent_chatroom_ledger.cli.options import as_option, common, named, room_arg
 from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
 from agent_chatroom_ledger.cli.terminal import plain
-from agent_chatroom_ledger.errors import InvalidInput, NotFound
+from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.limits import BODY_BYTES_MAX, DATA_BYTES_MAX
 
 if TYPE_CHECKING:
     from typing import BinaryIO
-
-    from agent_chatroom_ledger.ledger import Ledger
-    from agent_chatroom_ledger.room import Room
 
 
 @click.command("post")
@@ -78,19 +75,10 @@ def command(  # fmt: skip
     }
     body = _body(text, file)
     with session.write(create=create) as ledger:
-        room = _room(ledger, room_name, author) if create else ledger.room(room_name)
+        room = ledger.ensure_room(room_name, by=author) if create else ledger.room(room_name)
         message = room.post(author, body, **fields)
         document = {"room": room_shape(room), "message": message_shape(message)}
         session.show(document, [f"{plain(room.path.removeprefix('rooms/'))} #{message.ref}"])
-
-
-def _room(ledger: Ledger, name: str, author: str) -> Room:
-    """Find the room or make it; an ambiguous name stays an error."""
-    try:
-        return ledger.room(name)
-    except NotFound:
-        folder, _, title = name.removeprefix("rooms/").rpartition("/")
-        return ledger.create_room(title, folder=folder, by=author)
 
 
 def _body(text: str | None, file: str | None) -> str:

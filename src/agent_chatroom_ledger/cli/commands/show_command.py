@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 @common
 @click.pass_obj
 def command(session: Session, room_name: str, at: str | None) -> None:
-    """Show what ROOM is: its members, who made it, how far it has come, and its policy."""
+    """Show what ROOM is.
+
+    Its members, who made it, how far it has come, its policy, and where its view is.
+    """
     from agent_chatroom_ledger.cli.moments import moment
 
     when = moment(at)

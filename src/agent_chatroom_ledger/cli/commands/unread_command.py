@@ -38,7 +38,7 @@ def command(  # fmt: skip
     with_messages: bool,  # noqa: FBT001 - as above
     limit: int | None,
 ) -> None:
-    """List the rooms that hold messages past a consumer's cursor, and how many.
+    """List the rooms that hold messages past a consumer's cursor.
 
     One's own messages count too: a cursor is a position, not an opinion. Nothing is moved; `rooms
     seen` moves the cursor.

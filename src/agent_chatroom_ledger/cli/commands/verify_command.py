@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 @common
 @click.pass_context
 def command(ctx: click.Context, full: bool, repair: bool, apply: bool) -> None:  # noqa: FBT001 - click passes options by name
-    """Check the whole ledger: logs, numbers, projections, commits, git objects, cursors.
+    """Check the whole ledger, or repair it.
 
-    Exits with 1 when something is wrong. With --repair it prints what would be mended and exits
+    Looks at logs, numbers, projections, commits, git objects and cursors. Exits with 1 when something is wrong. With --repair it prints what would be mended and exits
     with 0; --repair --apply mends it, keeps foreign bytes in quarantine, and exits with 1 only
     when something is left.
     """
@@ -55,7 +55,7 @@ def _lines(report: Report, paint: Paint) -> Iterator[str]:
         severity = paint.bad(plain(issue.severity)) if issue.severity == "error" else issue.severity
         where = f" ({plain(issue.path)})" if issue.path else ""
         yield f"{severity}: {plain(issue.code)}: {plain(issue.message)}{where}"
-    counts = ", ".join(f"{count} {what}" for what, count in report.counts.items())
+    counts = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in report.counts.items())
     verdict = paint.good("ok") if report.ok else paint.bad("not ok")
     yield f"{verdict}: {len(report.issues)} issues in {counts}"
     if not report.ok:
