@@ -214,6 +214,19 @@ class Ledger:
             self, title, folder=folder, members=members, by=by, reason=reason, room_id=id
         )
 
+    def ensure_room(self, name: str, *, by: str = "Ledger") -> Room:
+        """Find a room, as ``room`` does, or make it: ``folder/title``, and without a folder none.
+
+        Of several who ask at once only one makes it. An ambiguous name is a Conflict all the same.
+        """
+        from agent_chatroom_ledger import operations
+
+        try:
+            return self.room(name)
+        except NotFound:
+            folder, _, title = name.strip().removeprefix(f"{ROOMS}/").strip("/").rpartition("/")
+            return operations.create_room(self, title, folder=folder, by=by, if_missing=True)
+
     def room(self, name: str | Room) -> Room:
         """Find a room by path (with or without ``rooms/``), id, unique slug or unique title.
 

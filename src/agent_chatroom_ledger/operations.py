@@ -100,8 +100,13 @@ def create_room(
     by: str = "Ledger",
     reason: str = "",
     room_id: str | None = None,
+    if_missing: bool = False,
 ) -> Room:
-    """Make a room: one transaction with a record in its own log and one in the ledger's."""
+    """Make a room: one transaction with a record in its own log and one in the ledger's.
+
+    With ``if_missing`` a room that bears the name already is returned instead of a numbered one;
+    this is decided under the journal's lock, so that of several who ask only one makes it.
+    """
     wanted = _Wanted(title, folder, members, by, reason)
     made: list[str] = []
 
@@ -112,6 +117,10 @@ def create_room(
         if room_id is not None and (there := _room_with_id(ledger, room_id)) is not None:
             wanted.must_be(there)
             made.append(there.path)
+            return ()
+        there = next(filter(present.room, wanted.paths()), None) if if_missing else None
+        if there is not None:
+            made.append(there)
             return ()
         path = placed(present.names, lambda p: present.room(p) is not None, wanted)
         at = present.next_time()
@@ -198,6 +207,13 @@ class _Wanted:
         self.slug = slug_of(title)
         check_author(by, "by")
         check_reason(reason)
+
+    def paths(self) -> tuple[str, str]:
+        """Return where a room of this name lies, in a folder that is not crowded or is."""
+        return (
+            room_directory(self.folder, self.slug, crowded=False),
+            room_directory(self.folder, self.slug, crowded=True),
+        )
 
     def must_be(self, there: RoomState) -> None:
         """Raise Conflict unless this is the room that is there already under its id."""

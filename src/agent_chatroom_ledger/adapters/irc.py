@@ -125,7 +125,7 @@ def import_irc(
         raise InvalidInput(f"chunk must be from 1 to {POST_MANY_MAX} lines, not {chunk}")
     files = _checked(paths)
     total = sum(path.stat().st_size for path in files)
-    target = _room(ledger, room) if isinstance(room, str) else room
+    target = ledger.ensure_room(room) if isinstance(room, str) else room
     logs = LogFiles(files)
     drafts = logs.drafts()
     counts = {"messages": 0, "events": 0, "skipped": 0}
@@ -156,14 +156,6 @@ def _checked(paths: Iterable[Path | str]) -> tuple[Path, ...]:
             raise NotFound(f"there is no log file {str(path)!r}", path=str(path))
         day_of(path.name)
     return files
-
-
-def _room(ledger: Ledger, name: str) -> Room:
-    try:
-        return ledger.room(name)
-    except NotFound:
-        folder, _, title = name.removeprefix("rooms/").rpartition("/")
-        return ledger.create_room(title, folder=folder)
 
 
 def _lines(file: BinaryIO, note: Callable[[int, str], None]) -> Iterator[tuple[int, int, bytes]]:
