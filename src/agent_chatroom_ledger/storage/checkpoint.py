@@ -6,7 +6,16 @@ import os
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.domain.frames import Frame, Header, ViewMark, encode_frame
-from agent_chatroom_ledger.storage import failpoints, files, gitindex, packlist, reading, refs
+from agent_chatroom_ledger.storage import (
+    failpoints,
+    files,
+    foreign,
+    gitindex,
+    packlist,
+    packs,
+    reading,
+    refs,
+)
 from agent_chatroom_ledger.storage.commits import COMMIT_FORMAT
 from agent_chatroom_ledger.storage.layout import is_ours, room_of_log
 from agent_chatroom_ledger.storage.objects import NO_OBJECT
@@ -52,6 +61,9 @@ class Checkpoint:
             self._bring_up(base, main, spoiled)
             failpoints.reach("checkpoint.durable")
             self._rotate(main)
+            if committer.met_foreign:
+                foreign.mark(layout, main)
+                committer.met_foreign = False
         failpoints.reach("checkpoint.rotated")
         refs.drop_mark(layout, f"{layout.git}/index.lock")
         failpoints.reach("checkpoint.done")
@@ -153,6 +165,8 @@ class Checkpoint:
     def _sync_objects(self, base: str, main: str) -> None:
         """Make packs, their directory, main and our anchor durable."""
         layout = self._layout
+        packs.release_forgotten(layout)
+        files.sweep_temporary(layout)
         fresh = [pack.name for pack in packlist.read(layout) if not pack.synced]
         for name in fresh:
             files.sync_path(layout.packs / f"pack-{name}.pack")

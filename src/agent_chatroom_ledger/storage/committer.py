@@ -16,7 +16,7 @@ from agent_chatroom_ledger.storage.commits import CommitBuilder
 from agent_chatroom_ledger.storage.locks import FileLock
 from agent_chatroom_ledger.storage.packs import PackBuilder
 from agent_chatroom_ledger.storage.recovery import locate
-from agent_chatroom_ledger.storage.state import State, read_state, write_state
+from agent_chatroom_ledger.storage.state import State, StateFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,16 +50,23 @@ class Committer:
         self.boot = files.boot_id()
         self._index_lock = f"{layout.git}/index.lock"
         self._index_locked_at = 0.0
+        # Main holds commits that no frame made, and the work tree does not show them yet.
+        self.met_foreign = False
         self._packs_since_merge = 0
         self._committed = 0
+        self._state = StateFile(layout)
+        self._own_packs = packlist.Notes(layout)
+        self._marks = refs.Marks(layout)
 
     def close(self) -> None:
-        """Close the lock."""
+        """Close the files."""
         self.lock.close()
+        self._state.close()
+        self._own_packs.close()
 
     def done(self, frame: int) -> bool:
         """Tell whether main holds a frame, by the hint alone."""
-        state = read_state(self.layout)
+        state = self._state.read()
         return state is not None and state.frame >= frame and state.boot == self.boot
 
     def commit(self, through: int) -> None:
@@ -70,8 +77,7 @@ class Committer:
         if not self.lock.acquire(unless=lambda: self.done(through)):
             return
         try:
-            if not self.done(through):
-                self.commit_locked()
+            self.commit_locked()
             if self._checkpoint_is_due():
                 self.checkpoint_locked()
         finally:
@@ -101,12 +107,13 @@ class Committer:
     def commit_locked(self, *, checkpoint_foreign: bool = True) -> int:
         """Commit every pending frame; the commit lock is held. Return the last frame committed."""
         self.intake.refresh()
-        refs.require_head_on_main(self.layout)
-        committed = self._settle(checkpoint_foreign=checkpoint_foreign)
+        self._marks.require_head_on_main()
+        hopeful = self.intake.last_frame > self._committed
+        committed = self._settle(checkpoint_foreign=checkpoint_foreign, hopeful=hopeful)
         frames = self.intake.after(committed)
         if not frames:
             return committed
-        self.journal.sync()
+        self.journal.sync(self.intake.generation)
         failpoints.reach("commit.synced")
         self.take_index_lock()
         for _ in range(_SWAPS_MAX):
@@ -125,20 +132,28 @@ class Committer:
             code="lost_races",
         )
 
-    def _settle(self, *, checkpoint_foreign: bool) -> int:
-        """Let the builder stand on main; return the last frame that main has."""
+    def _settle(self, *, checkpoint_foreign: bool, hopeful: bool = False) -> int:
+        """Let the builder stand on main; return the last frame that main has.
+
+        `hopeful` leaves it to the swap to notice that somebody else has moved main.
+        """
         # Commits carry the origin of the generation: a copied ledger replays what it was.
         self.builder.origin = self.intake.header.origin
-        state = read_state(self.layout)
-        main = self._readable_main()
-        if state is not None and state.main == main and state.boot == self.boot:
-            if self.builder.tip != main:
-                self.builder.start(main)
-            self._committed = state.frame
-            return state.frame
+        state = self._state.read()
+        if state is not None and state.boot == self.boot:
+            # When the hint names the tip we built last, moving main will tell if it is true.
+            if hopeful and state.main == self.builder.tip:
+                self._committed = state.frame
+                return state.frame
+            if state.main == self._readable_main():
+                if self.builder.tip != state.main:
+                    self.builder.start(state.main)
+                self._committed = state.frame
+                return state.frame
         self.builder.forget()
         found = locate(self, state)
         self.remember(found.frame)
+        self.met_foreign = self.met_foreign or found.foreign
         if found.foreign and checkpoint_foreign:
             # Nothing is built on a foreign tip before it is durable: a replay after a power cut
             # has to begin on it.
@@ -155,7 +170,7 @@ class Committer:
     def remember(self, frame: int) -> None:
         """Write the hint: main is the builder's tip and has every frame up to `frame`."""
         self._committed = frame
-        write_state(self.layout, State(self.builder.tip, frame, self.boot))
+        self._state.write(State(self.builder.tip, frame, self.boot))
 
     def committed(self) -> int:
         """Return the last frame that the builder's tip holds."""
@@ -163,7 +178,7 @@ class Committer:
 
     def take_index_lock(self) -> None:
         """Keep git's index locked from before main moves until the index matches it."""
-        adopted = refs.take_mark(self.layout, self._index_lock, INDEX_LOCK_WAIT_SECONDS_MAX)
+        adopted = self._marks.take(self._index_lock, INDEX_LOCK_WAIT_SECONDS_MAX)
         if not adopted or not self._index_locked_at:
             self._index_locked_at = time.monotonic()
         failpoints.reach("commit.index_locked")
@@ -193,11 +208,11 @@ class Committer:
         try:
             name, data, index = pack.finish()
             with files.clear_errors("writing a pack"):
-                packlist.note(self.layout, name, pack.commits)
+                self._own_packs.note(name, pack.commits)
                 packs.store(self.layout, name, data, index)
             failpoints.reach("commit.stored")
             with files.clear_errors("moving main"):
-                moved = refs.move_main(self.layout, before, after)
+                moved = self._marks.move_main(before, after)
         except BaseException:
             self.builder.forget()
             raise
@@ -207,7 +222,7 @@ class Committer:
             return False
         packs.release(self.layout, (name,))
         self._packs_since_merge += 1
-        if self._packs_since_merge >= packmerge.GROWN_MAX:
+        if self._packs_since_merge >= packmerge.SINGLES_MAX:
             self._packs_since_merge = 0
             with files.clear_errors("merging packs"):
                 packmerge.merge_small_packs(self.layout)

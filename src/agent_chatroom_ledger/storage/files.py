@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 
     from agent_chatroom_ledger.storage.layout import Layout
 
+_READ_BYTES = 1 << 20
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _serial = itertools.count()
+# No process of ours keeps a temporary file for longer than one call takes.
+TEMPORARY_SECONDS_MAX = 3600
 
 
 @contextlib.contextmanager
@@ -56,12 +59,16 @@ def clear_errors(doing: str) -> Iterator[None]:
         ) from error
 
 
-def write_all(descriptor: int, data: bytes) -> None:
-    """Write every byte, however short the single writes come out."""
+def write_all(descriptor: int, data: bytes, offset: int | None = None) -> None:
+    """Write every byte, here or at an offset, however short the single writes come out."""
     failpoints.reach("files.write")
     view = memoryview(data)
     while view:
-        view = view[os.write(descriptor, view) :]
+        if offset is None:
+            view = view[os.write(descriptor, view) :]
+        else:
+            written = os.pwrite(descriptor, view, offset)
+            view, offset = view[written:], offset + written
 
 
 if sys.platform == "darwin":  # pragma: no cover - needs a Mac
@@ -116,6 +123,16 @@ def temporary_name(layout: Layout, stem: str) -> str:
     return f"{layout.tmp}/{stem}-{os.getpid()}-{next(_serial)}-{time.monotonic_ns():x}"
 
 
+def sweep_temporary(layout: Layout) -> None:
+    """Delete the temporary files of killed processes: those that nobody wrote to for an hour."""
+    old = time.time() - TEMPORARY_SECONDS_MAX
+    with os.scandir(layout.tmp) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):
+                if entry.is_file(follow_symlinks=False) and entry.stat().st_mtime < old:
+                    os.unlink(entry.path)
+
+
 def write_temporary(
     layout: Layout, stem: str, data: bytes, *, mode: int = 0o644, sync: bool = False
 ) -> str:
@@ -152,8 +169,15 @@ def read_bytes(path: Path | str) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    with os.fdopen(descriptor, "rb") as stream:
-        return stream.read()
+    try:
+        size = os.fstat(descriptor).st_size
+        data = os.read(descriptor, size + 1)
+        if len(data) != size:  # it has grown, tells no size, or is larger than one read gives
+            while more := os.read(descriptor, _READ_BYTES):
+                data += more
+        return data
+    finally:
+        os.close(descriptor)
 
 
 def quarantine(layout: Layout, name: str, data: bytes) -> Path:

@@ -29,6 +29,7 @@ class Intake:
         self.mutex = threading.RLock()
         self._descriptor = -1
         self.generation = 0
+        self._following = ""
         self.offset = 0
         self._header: Header | None = None
         self.frames: list[Frame] = []
@@ -56,16 +57,15 @@ class Intake:
     def refresh(self) -> bool:
         """Read what is new; False when the ledger has no journal yet."""
         with self.mutex:
-            while True:
-                following = f"{self._layout.journal}/{self.generation + 1:016d}"
-                stale = self._descriptor < 0 or os.path.exists(following)
-                if stale and not self._open_newest():
-                    return False
-                size = os.fstat(self._descriptor).st_size
-                if size > self.offset:
-                    self._read(size)
-                if not os.path.exists(f"{self._layout.journal}/{self.generation + 1:016d}"):
-                    return True
+            # A generation that starts after this look is no matter: to start one takes the locks
+            # that a caller to whom it matters holds.
+            stale = self._descriptor < 0 or os.path.exists(self._following)
+            if stale and not self._open_newest():
+                return False
+            size = os.fstat(self._descriptor).st_size
+            if size > self.offset:
+                self._read(size)
+            return True
 
     def _open_newest(self) -> bool:
         while True:
@@ -81,6 +81,7 @@ class Intake:
         self.close()
         self._descriptor = descriptor
         self.generation = kept[-1]
+        self._following = f"{self._layout.journal}/{self.generation + 1:016d}"
         self.offset = 0
         self._header = None
         self.frames = []

@@ -234,14 +234,18 @@ class Journal:
                 self._descriptor = -1
         self.lock.close()
 
-    def settle(self) -> bool:
-        """Open the newest generation; False when there is none yet."""
-        with self._swap:
-            return self._settle()
+    def settle(self, generation: int = 0) -> bool:
+        """Open the newest generation; False when there is none yet.
 
-    def _settle(self) -> bool:
-        if self._descriptor >= 0 and not os.path.exists(
-            f"{self._layout.journal}/{self._generation + 1:016d}"
+        A caller who has just looked which one is the newest gives its number.
+        """
+        with self._swap:
+            return self._settle(generation)
+
+    def _settle(self, generation: int = 0) -> bool:
+        if self._descriptor >= 0 and (
+            self._generation == generation
+            or not os.path.exists(f"{self._layout.journal}/{self._generation + 1:016d}")
         ):
             return True
         kept = generations(self._layout)
@@ -296,16 +300,16 @@ class Journal:
         failpoints.reach("journal.appended")
         return end + len(data)
 
-    def sync(self) -> None:
+    def sync(self, newest: int = 0) -> None:
         """Make every frame written so far durable.
 
         It is the newest generation that has to be synced, whoever started it: a generation is
         made durable, or what it holds is, before its successor exists. After a failed sync the
         generation takes no more frames, because the system may have dropped its pages: Busy, and
-        a mark that sends the next append to a new generation.
+        a mark that sends the next append to a new generation. `newest` is as in `settle`.
         """
         with self._swap:
-            self._settle()
+            self._settle(newest)
             generation = self._generation
             descriptor = os.dup(self._descriptor)
         try:
@@ -324,8 +328,7 @@ class Journal:
 
     def failed(self) -> bool:
         """Tell whether the newest generation takes no more frames."""
-        path = generation_path(self._layout, self._generation)
-        return path.with_name(f"{path.name}.failed").exists()
+        return os.path.exists(f"{self._layout.journal}/{self._generation:016d}.failed")
 
     def start(self, header: Header, lines: Sequence[bytes]) -> None:
         """Start a generation with the frames it carries over, durably, in one step."""

@@ -51,6 +51,11 @@ class Layout:
         return self.private / "locks"
 
     @cached_property
+    def own_mark(self) -> str:
+        """The permanent file that our marks in .git link to, so that they are known as ours."""
+        return f"{self.locks}/own"
+
+    @cached_property
     def quarantine(self) -> Path:
         """Foreign or damaged bytes that were moved out of the way, never deleted by us."""
         return self.private / "quarantine"

@@ -9,16 +9,15 @@ import dataclasses
 import threading
 from typing import TYPE_CHECKING
 
-from dulwich.object_store import DiskObjectStore
-from dulwich.objects import ObjectID
-
 from agent_chatroom_ledger.errors import Corrupt
+from agent_chatroom_ledger.storage.refs import NO_OBJECT as NO_OBJECT
 
 if TYPE_CHECKING:
+    from dulwich.object_store import DiskObjectStore
+
     from agent_chatroom_ledger.storage.layout import Layout
 
 COMMIT, TREE, BLOB, TAG = 1, 2, 3, 4
-NO_OBJECT = "0" * 40
 TREE_MODE = 0o040000
 FILE_MODE = 0o100644
 
@@ -110,6 +109,10 @@ class Objects:
         self._store: DiskObjectStore | None = None
 
     def _get(self, oid: str) -> tuple[int, bytes]:
+        # Imported here: a reader of the present state has this module, and needs no objects.
+        from dulwich.object_store import DiskObjectStore
+        from dulwich.objects import ObjectID
+
         if self._store is None:
             self._store = DiskObjectStore(self._path)
         kind, data = self._store.get_raw(ObjectID(oid.encode("ascii")))

@@ -53,6 +53,36 @@ def _append(layout: Layout, line: str) -> None:
         os.close(descriptor)
 
 
+class Notes:
+    """The end of the list, kept open by who adds a line at every commit."""
+
+    def __init__(self, layout: Layout) -> None:
+        """Open nothing yet."""
+        self._path = os.fspath(layout.own_packs)
+        self._descriptor = -1
+        self._inode = 0
+
+    def note(self, name: str, commits: int) -> None:
+        """Remember a pack; the caller holds the commit lock."""
+        try:
+            inode = os.stat(self._path).st_ino
+        except FileNotFoundError:
+            inode = 0
+        if self._descriptor < 0 or inode != self._inode:
+            self.close()  # the list was rewritten by a merge
+            self._descriptor = os.open(
+                self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
+            )
+            self._inode = os.fstat(self._descriptor).st_ino
+        files.write_all(self._descriptor, f"{name} {commits}\n".encode())
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
 def note(layout: Layout, name: str, commits: int) -> None:
     """Remember a pack; the caller holds the commit lock, as in everything below."""
     _append(layout, f"{name} {commits}")

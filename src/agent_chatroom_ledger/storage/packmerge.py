@@ -56,12 +56,13 @@ def merge_small_packs(layout: Layout) -> None:
     """
     while True:
         own = packlist.read(layout)
+        listed = files.read_bytes(f"{layout.packs}/multi-pack-index") or b""
         classes: dict[int, list[OwnPack]] = defaultdict(list)
         gone = False
         for pack in own:
             if not os.path.exists(f"{layout.packs}/pack-{pack.name}.idx"):
                 gone = True
-            elif not _is_protected(layout, pack.name):
+            elif not _is_protected(layout, pack.name, listed):
                 classes[_class_of(pack.commits)].append(pack)
         for level, most in ((0, SINGLES_MAX), (1, GROWN_MAX)):
             if len(classes[level]) >= most:
@@ -78,11 +79,10 @@ def merge_small_packs(layout: Layout) -> None:
                 return
 
 
-def _is_protected(layout: Layout, name: str) -> bool:
-    if os.path.exists(f"{layout.packs}/pack-{name}.keep"):
+def _is_protected(layout: Layout, name: str, listed: bytes) -> bool:
+    if f"pack-{name}.idx".encode() in listed:
         return True
-    listed = files.read_bytes(layout.packs / "multi-pack-index")
-    return listed is not None and f"pack-{name}.idx".encode() in listed
+    return os.path.exists(f"{layout.packs}/pack-{name}.keep")
 
 
 def _merge(layout: Layout, own: list[OwnPack], chosen: Sequence[OwnPack], *, anew: bool) -> bool:
@@ -95,12 +95,14 @@ def _merge(layout: Layout, own: list[OwnPack], chosen: Sequence[OwnPack], *, ane
         merged = _laid_out_anew(layout, chosen)
     name, data, index = merged
     failpoints.reach("packmerge.built")
-    packs.store(layout, name, data, index, sync=True)
+    # What was durable stays durable. What was not is in the journal still, and can wait too.
+    durable = any(pack.synced for pack in chosen)
+    packs.store(layout, name, data, index, sync=durable)
     failpoints.reach("packmerge.stored")
     taken = {pack.name for pack in chosen}
     commits = sum(pack.commits for pack in chosen)
     rest = [pack for pack in own if pack.name not in taken and pack.name != name]
-    packlist.rewrite(layout, [*rest, packlist.OwnPack(name, commits, synced=True)])
+    packlist.rewrite(layout, [*rest, packlist.OwnPack(name, commits, synced=durable)])
     for pack in chosen:
         if pack.name != name:
             packs.discard(layout, pack.name)

@@ -318,11 +318,6 @@ def pack_index(entries: list[tuple[bytes, int, int]], checksum: bytes) -> bytes:
     return body + hashlib.sha1(body, usedforsecurity=False).digest()
 
 
-def keep_mark(layout: Layout) -> str:
-    """Return the permanent file that our marks in .git link to, so that they are known as ours."""
-    return f"{layout.locks}/own"
-
-
 def store(layout: Layout, name: str, pack: bytes, index: bytes, *, sync: bool = False) -> None:
     """Put a pack beside git's own; it stays under `.keep` until `release`.
 
@@ -331,7 +326,6 @@ def store(layout: Layout, name: str, pack: bytes, index: bytes, *, sync: bool = 
     stem = f"{layout.packs}/pack-{name}"
     if os.path.exists(f"{stem}.idx"):
         return
-    layout.packs.mkdir(parents=True, exist_ok=True)
     temporary = files.write_temporary(layout, "pack", pack, mode=0o444, sync=sync)
     try:
         failpoints.reach("packs.pack_written")
@@ -340,7 +334,11 @@ def store(layout: Layout, name: str, pack: bytes, index: bytes, *, sync: bool = 
         os.unlink(temporary)
         raise
     failpoints.reach("packs.idx_written")
-    mark(layout, name)
+    try:
+        mark(layout, name)
+    except FileNotFoundError:
+        layout.packs.mkdir(parents=True, exist_ok=True)
+        mark(layout, name)
     failpoints.reach("packs.kept")
     os.rename(temporary, f"{stem}.pack")
     failpoints.reach("packs.pack_placed")
@@ -353,7 +351,7 @@ def store(layout: Layout, name: str, pack: bytes, index: bytes, *, sync: bool = 
 def mark(layout: Layout, name: str) -> None:
     """Protect a pack from a `git gc` of the user."""
     try:
-        os.link(keep_mark(layout), f"{layout.packs}/pack-{name}.keep")
+        os.link(layout.own_mark, f"{layout.packs}/pack-{name}.keep")
     except FileExistsError:
         return
 
@@ -363,10 +361,20 @@ def release(layout: Layout, names: Iterable[str]) -> None:
     for name in names:
         path = f"{layout.packs}/pack-{name}.keep"
         try:
-            if os.path.samefile(path, keep_mark(layout)):
+            if os.path.samefile(path, layout.own_mark):
                 os.unlink(path)
         except FileNotFoundError:
             continue
+
+
+def release_forgotten(layout: Layout) -> None:
+    """Take away the marks that killed processes left; the caller holds the commit lock.
+
+    Whoever stores a pack holds that lock, so no mark of ours protects anything now.
+    """
+    for file in os.listdir(layout.packs):
+        if file.startswith("pack-") and file.endswith(".keep"):
+            release(layout, (file.removeprefix("pack-").removesuffix(".keep"),))
 
 
 def discard(layout: Layout, name: str) -> None:

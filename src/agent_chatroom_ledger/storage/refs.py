@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.errors import Busy, Conflict, Corrupt
 from agent_chatroom_ledger.storage import failpoints, files
-from agent_chatroom_ledger.storage.objects import NO_OBJECT
-from agent_chatroom_ledger.storage.packs import keep_mark
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.layout import Layout
@@ -23,6 +21,9 @@ if TYPE_CHECKING:
 MAIN = "refs/heads/main"
 TIP = "refs/ledger/tip"
 FOREIGN_LOCK_WAIT_SECONDS_MAX = 2.0
+_HEAD_ON_MAIN = f"ref: {MAIN}\n".encode()
+# Here and not beside the objects, which no reader of the present state needs.
+NO_OBJECT = "0" * 40
 _OID = re.compile(rb"[0-9a-f]{40}")
 
 
@@ -66,6 +67,8 @@ def head(layout: Layout) -> str:
 
 def require_head_on_main(layout: Layout) -> None:
     """Raise Conflict unless HEAD is main: numbers must not be given twice."""
+    if files.read_bytes(f"{layout.git}/HEAD") == _HEAD_ON_MAIN:
+        return
     found = head(layout)
     if found != MAIN:
         raise Conflict(
@@ -78,7 +81,7 @@ def require_head_on_main(layout: Layout) -> None:
 
 def ours(layout: Layout, path: str) -> bool:
     """Tell whether a mark in .git is a link to our permanent file, or a copy of it."""
-    own = keep_mark(layout)
+    own = layout.own_mark
     try:
         if os.path.samefile(path, own):
             return True
@@ -94,25 +97,86 @@ def take_mark(layout: Layout, path: str, seconds: float) -> bool:
     The caller holds the commit lock, so a mark of ours has no other holder. Raises Busy, naming
     the file, when somebody else holds it for longer than `seconds`.
     """
-    deadline = time.monotonic() + seconds
-    pause = 0.001
-    while True:
+    return Marks(layout).take(path, seconds)
+
+
+class Marks:
+    """Our marks in .git and the moves of main under them, by the holder of the commit lock."""
+
+    def __init__(self, layout: Layout) -> None:
+        """Remember nothing yet."""
+        self._layout = layout
+        self._own = layout.own_mark
+        self._own_inode = 0
+        self._head = f"{layout.git}/HEAD"
+        self._head_seen: tuple[int, int, int] | None = None
+
+    def _is_ours(self, path: str) -> bool:
         try:
-            os.link(keep_mark(layout), path)
-        except FileExistsError:
-            if ours(layout, path):
-                return True
-            if time.monotonic() >= deadline:
-                raise Busy(
-                    f"{path} is held by another program, for instance a `git commit` with its "
-                    "editor open; let it finish, or delete the file if nothing runs",
-                    code="git_locked",
-                    path=path,
-                ) from None
-            time.sleep(pause)
-            pause = min(pause * 2, 0.05)
-            continue
-        return False
+            inode = os.stat(path).st_ino
+        except FileNotFoundError:
+            return False
+        if not self._own_inode:
+            self._own_inode = os.stat(self._own).st_ino
+        return inode == self._own_inode or ours(self._layout, path)
+
+    def take(self, path: str, seconds: float) -> bool:
+        """Do what `take_mark` says."""
+        deadline = time.monotonic() + seconds
+        pause = 0.001
+        while True:
+            try:
+                os.link(self._own, path)
+            except FileExistsError:
+                if self._is_ours(path):
+                    return True
+                if time.monotonic() >= deadline:
+                    raise Busy(
+                        f"{path} is held by another program, for instance a `git commit` with its "
+                        "editor open; let it finish, or delete the file if nothing runs",
+                        code="git_locked",
+                        path=path,
+                    ) from None
+                time.sleep(pause)
+                pause = min(pause * 2, 0.05)
+                continue
+            return False
+
+    def require_head_on_main(self) -> None:
+        """Raise Conflict unless HEAD is main; it is read only when it was replaced."""
+        status = os.stat(self._head)
+        seen = (status.st_ino, status.st_mtime_ns, status.st_size)
+        if seen != self._head_seen:
+            require_head_on_main(self._layout)
+            self._head_seen = seen
+
+    def move_main(self, old: str, new: str) -> bool:
+        """Let main name `new` if it names `old`; False when somebody has moved it meanwhile."""
+        return self.move(MAIN, old, new)
+
+    def move(self, name: str, old: str, new: str, *, sync: bool = False) -> bool:
+        """Let a ref name `new` if it names `old`; with `sync` the move is durable."""
+        path = f"{self._layout.git}/{name}"
+        lock = f"{path}.lock"
+        try:
+            self.take(lock, FOREIGN_LOCK_WAIT_SECONDS_MAX)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            self.take(lock, FOREIGN_LOCK_WAIT_SECONDS_MAX)
+        try:
+            failpoints.reach("refs.locked")
+            if read_ref(self._layout, name) != old:
+                return False
+            if sync:
+                files.replace(self._layout, path, f"{new}\n".encode(), sync=True)
+            else:
+                from agent_chatroom_ledger.storage import exchange  # readers need no ctypes
+
+                exchange.put(self._layout, path, f"{new}\n".encode())
+            failpoints.reach("refs.moved")
+            return True
+        finally:
+            os.unlink(lock)
 
 
 def drop_mark(layout: Layout, path: str) -> None:
@@ -123,27 +187,7 @@ def drop_mark(layout: Layout, path: str) -> None:
 
 def move(layout: Layout, name: str, old: str, new: str, *, sync: bool = False) -> bool:
     """Let a ref name `new` if it names `old`; False when it names something else."""
-    path = f"{layout.git}/{name}"
-    lock = f"{path}.lock"
-    try:
-        take_mark(layout, lock, FOREIGN_LOCK_WAIT_SECONDS_MAX)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        take_mark(layout, lock, FOREIGN_LOCK_WAIT_SECONDS_MAX)
-    try:
-        failpoints.reach("refs.locked")
-        if read_ref(layout, name) != old:
-            return False
-        files.replace(layout, path, f"{new}\n".encode(), sync=sync)
-        failpoints.reach("refs.moved")
-        return True
-    finally:
-        os.unlink(lock)
-
-
-def move_main(layout: Layout, old: str, new: str) -> bool:
-    """Move main from `old` to `new`; False when somebody has moved it meanwhile."""
-    return move(layout, MAIN, old, new)
+    return Marks(layout).move(name, old, new, sync=sync)
 
 
 def replace_main(layout: Layout, new: str) -> None:

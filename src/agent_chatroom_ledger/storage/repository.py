@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
-import socket
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from agent_chatroom_ledger.domain.clock import from_micros, new_id
 from agent_chatroom_ledger.domain.frames import Header
@@ -23,6 +21,7 @@ from agent_chatroom_ledger.storage.layout import (
     Layout,
     is_ledger,
 )
+from agent_chatroom_ledger.storage.state import State, write_state
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.objects import Objects
@@ -117,8 +116,8 @@ def _check_format(layout: Layout) -> None:
     if data is None:
         return  # a lost work tree: verify names it, and main still has the file
     try:
-        found = json.loads(data)["format"]
-    except (ValueError, KeyError, TypeError) as error:
+        found = msgspec.json.decode(data)["format"]
+    except (msgspec.DecodeError, ValueError, KeyError, TypeError) as error:
         raise Corrupt(
             f"{LEDGER_FILE} cannot be read ({type(error).__name__}); "
             f"`git checkout main -- {LEDGER_FILE}` brings it back",
@@ -150,6 +149,9 @@ def create(root: Path, *, origin: str | None = None) -> Layout:
             code="foreign_repository",
             path=str(root),
         )
+    import shutil
+    import tempfile
+
     with files.clear_errors(f"creating a ledger in {root}"):
         root.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=".git-new-", dir=root))
@@ -168,6 +170,12 @@ def create(root: Path, *, origin: str | None = None) -> Layout:
     return open_layout(root)
 
 
+def _host_name() -> str:
+    import socket
+
+    return socket.gethostname()
+
+
 def _fill(git: Path, origin: str | None) -> None:
     """Make a git directory with one commit: the ledger's description and its attributes."""
     from agent_chatroom_ledger.storage.commits import LEDGER_NAME, add_commit, commit_bytes
@@ -181,7 +189,7 @@ def _fill(git: Path, origin: str | None) -> None:
         (git / name).mkdir(parents=True)
     (git / "HEAD").write_text(f"ref: {refs.MAIN}\n", encoding="ascii")
     (git / "description").write_text("Agent Chatroom Ledger\n", encoding="ascii")
-    name = origin or mint_origin(socket.gethostname(), os.urandom(8))
+    name = origin or mint_origin(_host_name(), os.urandom(8))
     check_origin(name)
     (git / "config").write_text(_CONFIG, encoding="utf-8")
     micros = time.time_ns() // 1000
@@ -193,7 +201,7 @@ def _fill(git: Path, origin: str | None) -> None:
     }
     contents = {
         ATTRIBUTES_FILE: ATTRIBUTES.encode(),
-        LEDGER_FILE: (json.dumps(described, indent=2) + "\n").encode(),
+        LEDGER_FILE: msgspec.json.format(msgspec.json.encode(described), indent=2) + b"\n",
     }
     # The new directory stands for `.git` of a ledger that is not there yet.
     layout = _Elsewhere(git)
@@ -225,6 +233,7 @@ def _fill(git: Path, origin: str | None) -> None:
     own = journal.Journal(layout)
     own.start(header, ())
     own.close()
+    write_state(layout, State(commit, 0, files.boot_id()))
 
 
 class _Elsewhere(Layout):
@@ -280,9 +289,8 @@ def _make_private(layout: Layout) -> None:
         layout.private / "consumers",
     ):
         directory.mkdir(parents=True, exist_ok=True)
-    own = layout.locks / "own"
-    if not own.exists():
-        files.replace(layout, own, _OWN_MARK, sync=True)
+    if not os.path.exists(layout.own_mark):
+        files.replace(layout, layout.own_mark, _OWN_MARK, sync=True)
 
 
 def origin_of(layout: Layout) -> str | None:
@@ -354,7 +362,7 @@ def prepare(layout: Layout, objects: Objects) -> str:
         with lock:
             origin = origin_of(layout)
             if origin is None:
-                origin = mint_origin(socket.gethostname(), os.urandom(8))
+                origin = mint_origin(_host_name(), os.urandom(8))
                 _note_origin(layout, origin)
             if not journal.generations(layout):
                 _first_generation(layout, objects, origin)
@@ -363,7 +371,7 @@ def prepare(layout: Layout, objects: Objects) -> str:
 
 
 def _has_mark(layout: Layout) -> bool:
-    return (layout.locks / "own").exists() and layout.tmp.is_dir() and layout.quarantine.is_dir()
+    return os.path.exists(layout.own_mark) and layout.tmp.is_dir() and layout.quarantine.is_dir()
 
 
 def _first_generation(layout: Layout, objects: Objects, origin: str) -> None:
@@ -382,4 +390,5 @@ def _first_generation(layout: Layout, objects: Objects, origin: str) -> None:
             origin=origin,
         )
         own.start(header, ())
+        write_state(layout, State(base, 0, files.boot_id()))
     own.close()

@@ -30,7 +30,10 @@ class State:
 
 def read_state(layout: Layout) -> State | None:
     """Return what was written last; None when it is missing or damaged."""
-    data = files.read_bytes(f"{layout.private}/state")
+    return _parse(files.read_bytes(f"{layout.private}/state"))
+
+
+def _parse(data: bytes | None) -> State | None:
     if data is None:
         return None
     text, _, _ = data.partition(b"\n")
@@ -44,14 +47,41 @@ def read_state(layout: Layout) -> State | None:
 
 def write_state(layout: Layout, state: State) -> None:
     """Remember where main is; the caller holds the commit lock. Not synced on purpose."""
-    failpoints.reach("state.write")
-    text = f"{state.main} {state.frame:012d} {state.boot}".encode()
-    line = text + b" %08x\n" % crc32(text)
-    descriptor = os.open(f"{layout.private}/state", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        os.pwrite(descriptor, line, 0)  # one short write in place: readers check the sum
-    finally:
-        os.close(descriptor)
+    keeper = StateFile(layout)
+    keeper.write(state)
+    keeper.close()
+
+
+class StateFile:
+    """The hint, kept open by those who read and write it at every commit."""
+
+    def __init__(self, layout: Layout) -> None:
+        """Open nothing yet."""
+        self._path = f"{layout.private}/state"
+        self._descriptor = -1
+
+    def _open(self) -> None:
+        if self._descriptor < 0:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+    def read(self) -> State | None:
+        """Return what was written last; None when it is missing or damaged."""
+        self._open()
+        return _parse(os.pread(self._descriptor, 4096, 0))
+
+    def write(self, state: State) -> None:
+        """Remember where main is; the caller holds the commit lock."""
+        failpoints.reach("state.write")
+        self._open()
+        text = f"{state.main} {state.frame:012d} {state.boot}".encode()
+        # One short write in place: whoever reads checks the sum.
+        os.pwrite(self._descriptor, text + b" %08x\n" % crc32(text), 0)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
 def forget_state(layout: Layout) -> None:

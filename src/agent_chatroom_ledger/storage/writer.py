@@ -21,6 +21,7 @@ from agent_chatroom_ledger.errors import (
 )
 from agent_chatroom_ledger.storage import failpoints, files
 from agent_chatroom_ledger.storage.committer import Committer
+from agent_chatroom_ledger.storage.exchange import forget_slots
 from agent_chatroom_ledger.storage.intake import Intake
 from agent_chatroom_ledger.storage.journal import Journal
 from agent_chatroom_ledger.storage.objects import Objects
@@ -143,7 +144,7 @@ class Writer:
     ) -> tuple[tuple[Stored, ...], int]:
         with files.clear_errors("writing to the journal"), self._journal.lock:
             self._intake.refresh()
-            self._journal.settle()
+            self._journal.settle(self._intake.generation)
             if self._journal.failed():
                 self._restart_generation()
             with self._intake.mutex:
@@ -228,6 +229,7 @@ class Writer:
         return needed(self.layout)
 
     def _release(self) -> None:
+        forget_slots(self.layout)
         self._journal.close()
         self._intake.close()
         self.committer.close()
