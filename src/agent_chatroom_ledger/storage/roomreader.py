@@ -92,7 +92,7 @@ class RoomReader:
             raise NotFound(
                 f"There is no message {n} of {origin} in {self.room}.",
                 room=self.room,
-                message=f"{n}@{origin}",
+                ref=f"{n}@{origin}",
             )
         return found
 
