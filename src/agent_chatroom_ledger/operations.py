@@ -118,9 +118,9 @@ def create_room(
             wanted.must_be(there)
             made.append(there.path)
             return ()
-        there = next(filter(present.room, wanted.paths()), None) if if_missing else None
-        if there is not None:
-            made.append(there)
+        same = next(filter(present.room, wanted.paths()), None) if if_missing else None
+        if same is not None:
+            made.append(same)
             return ()
         path = placed(present.names, lambda p: present.room(p) is not None, wanted)
         at = present.next_time()
