@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from agent_chatroom_ledger.errors import Busy
-from agent_chatroom_ledger.storage import files, indexfile, journal, reading
+from agent_chatroom_ledger.storage import foreign, indexfile, journal, reading
 from agent_chatroom_ledger.storage.indexfill import ROOM_COLUMNS, Filler, identity
 from agent_chatroom_ledger.storage.overlay import Overlay
 from agent_chatroom_ledger.storage.reading import MESSAGES, log_path
@@ -84,7 +84,7 @@ class Index:
         self._connection: sqlite3.Connection | None = None
         self._attached = False
         self._thorough = True
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: tuple[int, int, int, int] | None = None
         self._rooms: list[RoomRow] | None = None
         self._heads: dict[str, tuple[Head, ...]] | None = None
 
@@ -266,27 +266,28 @@ class Index:
     def _catch_up(self) -> None:
         link = self._connected()
         kept = journal.generations(self._layout)
-        now = (0, 0, 0)
+        now = (0, 0, foreign.stamp(self._layout))
         if kept:
             with contextlib.suppress(FileNotFoundError):
                 size = journal.generation_path(self._layout, kept[-1]).stat().st_size
-                now = (kept[-1], size, 0)
-        version = int(link.execute("PRAGMA data_version").fetchone()[0]) if self._writable else 0
-        if self._seen == (*now[:2], version) and kept:
+                now = (kept[-1], size, now[2])
+        version = self._version(link)
+        if self._seen == (*now, version) and kept:
             return
         with indexfile.transaction(link):
             changed = self._apply_new(link)
-        if self._writable:
-            version = int(link.execute("PRAGMA data_version").fetchone()[0])
-        if changed or self._seen is None or self._seen[2] != version:
+        version = self._version(link)
+        if changed or self._seen is None or self._seen[3] != version:
             self._rooms = self._heads = None
-        self._seen = (*now[:2], version)
+        self._seen = (*now, version)
+
+    def _version(self, link: sqlite3.Connection) -> int:
+        """Return what changes when another process has written to the file."""
+        return int(link.execute("PRAGMA data_version").fetchone()[0]) if self._writable else 0
 
     def _apply_new(self, link: sqlite3.Connection) -> bool:
         generation, offset, last_frame = self._place(link)
-        marked = (files.read_bytes(self._layout.private / "foreign") or b"").decode(
-            "ascii", "replace"
-        )
+        marked = foreign.read(self._layout)
         known = link.execute("SELECT value FROM meta WHERE key = 'foreign'").fetchone()
         follower = journal.Follower(
             self._layout,
