@@ -33,7 +33,11 @@ class Ask(Protocol):
 class Start(Protocol):
     """Start a command as a process of its own on the ledger of the test."""
 
-    def __call__(self, *args: str, **options: Any) -> subprocess.Popen[bytes]: ...  # noqa: ANN401 - passed on
+    def __call__(
+        self,
+        *args: str,
+        **options: Any,  # noqa: ANN401 - passed on
+    ) -> subprocess.Popen[bytes]: ...
 
 
 @pytest.fixture

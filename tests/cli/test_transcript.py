@@ -80,7 +80,9 @@ def test_no_body_can_forge_a_line_or_drive_a_terminal(body: str) -> None:
 
 def _safe(line: str) -> bool:
     """Tell that a line holds no control, whatever else Python will not print."""
-    return not re.search("[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029]", line)
+    return not re.search(
+        "[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029]", line
+    )
 
 
 def test_table_in_a_pipe_is_aligned_and_safe() -> None:

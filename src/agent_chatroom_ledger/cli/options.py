@@ -24,15 +24,37 @@ def common(function: F) -> F:
     And `--help`: click's own would load the message catalogues for one sentence, in every command.
     """
     for option in (
-        click.option("-h", "--help", is_flag=True, is_eager=True, expose_value=False,
-                     callback=_show_help, help="Show this message and exit."),
-        click.option("--debug", is_flag=True, expose_value=False, callback=_set_debug,
-                     help="Show the traceback of an error."),
-        click.option("--json", is_flag=True, expose_value=False, callback=_set_json,
-                     help="Write one JSON document instead of text."),
-        click.option("--root", metavar="DIR", expose_value=False, callback=_set_root,
-                     help="The ledger's directory."),
-    ):  # fmt: skip
+        click.option(
+            "-h",
+            "--help",
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_help,
+            help="Show this message and exit.",
+        ),
+        click.option(
+            "--debug",
+            is_flag=True,
+            expose_value=False,
+            callback=_set_debug,
+            help="Show the traceback of an error.",
+        ),
+        click.option(
+            "--json",
+            is_flag=True,
+            expose_value=False,
+            callback=_set_json,
+            help="Write one JSON document instead of text.",
+        ),
+        click.option(
+            "--root",
+            metavar="DIR",
+            expose_value=False,
+            callback=_set_root,
+            help="The ledger's directory.",
+        ),
+    ):
         function = option(function)
     return function
 
@@ -41,7 +63,7 @@ def _session(ctx: click.Context) -> Session:
     return ctx.ensure_object(Session)
 
 
-def _show_help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's call
+def _show_help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         click.echo(ctx.get_help())
         ctx.exit()
@@ -55,17 +77,17 @@ def _set_root(ctx: click.Context, _param: click.Parameter, value: str | None) ->
     _session(ctx).root_option = value
 
 
-def _set_json(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's call
+def _set_json(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
         _session(ctx).json = True
 
 
-def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's call
+def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
         _session(ctx).debug = True
 
 
-class RoomName(click.ParamType):
+class RoomName(click.ParamType[str]):
     """A room named by path, slug, title or id; the shell completes its path."""
 
     name = "room"
@@ -75,7 +97,7 @@ class RoomName(click.ParamType):
         ctx: click.Context,
         param: click.Parameter,
         incomplete: str,
-    ) -> list[CompletionItem]:
+    ) -> list[CompletionItem[str]]:
         """Offer the paths of rooms that begin with what is typed; none when there is no ledger."""
         from click.shell_completion import CompletionItem
 
@@ -110,8 +132,9 @@ def apply_option(function: F) -> F:
 
 def requester_options(function: F) -> F:
     """Add `--as` and `--reason`, which an administrative operation records."""
-    function = click.option("--reason", default="", metavar="TEXT",
-                            help="Why; kept with the operation.")(function)  # fmt: skip
+    function = click.option(
+        "--reason", default="", metavar="TEXT", help="Why; kept with the operation."
+    )(function)
     return as_option("Who asks for it.")(function)
 
 

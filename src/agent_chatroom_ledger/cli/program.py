@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
@@ -86,7 +87,7 @@ class LazyGroup(click.Group):
         sys.exit(run(arguments, prog_name or PROGRAM))
 
 
-def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's call
+def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if not value or ctx.resilient_parsing:
         return
     from agent_chatroom_ledger import __version__
@@ -136,13 +137,15 @@ def run(arguments: Sequence[str], program: str | None = None) -> int:
     prog = program or _program_name()
     session = Session(program=prog, arguments=tuple(arguments))
     _prepare_streams()
+    warnings.showwarning = _show_warning
     instruction = os.environ.get(complete_variable(prog))
     try:
         if instruction:
             from click.shell_completion import shell_complete
 
-            return shell_complete(rooms, {"obj": session}, prog, complete_variable(prog),
-                                  instruction)
+            return shell_complete(
+                rooms, {"obj": session}, prog, complete_variable(prog), instruction
+            )
         with rooms.make_context(prog, list(arguments), obj=session) as ctx:
             rooms.invoke(ctx)
         sys.stdout.flush()
@@ -181,6 +184,21 @@ def _prepare_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show a warning as a sentence: where in our code it was raised is nothing to the user."""
+    del category, filename, lineno, file, line
+    from agent_chatroom_ledger.domain.display import terminal_safe
+
+    sys.stderr.write(f"{PROGRAM}: warning: {terminal_safe(str(message), lines=False)}\n")
 
 
 def _flushed(status: int) -> int:

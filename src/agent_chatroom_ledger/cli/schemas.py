@@ -21,7 +21,7 @@ Ref = Annotated[
 FullRef = Annotated[str, msgspec.Meta(description="57@origin")]
 
 
-class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Shape(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A JSON object with exactly these fields."""
 
 
@@ -33,7 +33,7 @@ class RoomRef(Shape):
     path: Annotated[str, msgspec.Meta(description="from the ledger's root: rooms/design-review")]
 
 
-class MessageShape(msgspec.Struct, frozen=True, kw_only=True):
+class MessageShape(msgspec.Struct, kw_only=True):
     """A record as it is stored, absent fields left out, with its origin and reference.
 
     Fields that a newer version has added are kept and shown.
@@ -254,7 +254,7 @@ class PolicyDocument(Shape):
     standins: list[StandInShape]
 
 
-class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
+class PlanReport(msgspec.Struct, kw_only=True):
     """What an operation would do, or has done; each operation adds what it is about."""
 
     operation: str

@@ -60,9 +60,7 @@ def _expect(claim: str, *, holds: bool) -> None:
 
 
 def _unread(ledger: Ledger) -> dict[str, int]:
-    return {
-        name: sum(item.count for item in ledger.consumer(name).unread()) for name in READERS
-    }
+    return {name: sum(item.count for item in ledger.consumer(name).unread()) for name in READERS}
 
 
 def _counts(counts: dict[str, int]) -> str:
@@ -114,7 +112,7 @@ def _break_and_rebuild(ledger: Ledger) -> Step:
     room.compile()
     page = room.visible_path
     _expect("a view", holds=page is not None)
-    assert page is not None  # noqa: S101 - said just above; this tells the type checker
+    assert page is not None
     good = page.read_bytes()
     page.write_bytes(BROKEN)
     found = sorted({issue.code for issue in ledger.verify().issues})

@@ -22,9 +22,7 @@ class Paint(NamedTuple):
     def of(cls, stream: TextIO) -> Paint:
         """Return the colours of a stream: only a terminal has some, and NO_COLOR takes them."""
         return cls(
-            stream.isatty()
-            and not os.environ.get("NO_COLOR")
-            and os.environ.get("TERM") != "dumb"
+            stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         )
 
     def faint(self, text: str) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from agent_chatroom_ledger.cli.options import common, room_argument
 from agent_chatroom_ledger.cli.output import path_text
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.shapes import room_shape
 from agent_chatroom_ledger.cli.terminal import plain
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.cli.session import Session
 
 
 @click.command("compile")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from agent_chatroom_ledger.cli.options import apply_option, common, requester, requester_options
 from agent_chatroom_ledger.cli.plans import carry_out
-from agent_chatroom_ledger.cli.session import Session
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.cli.session import Session
 
 
 @click.command("create")
@@ -24,7 +28,7 @@ def command(
     members: tuple[str, ...],
     name: str | None,
     reason: str,
-    apply: bool,  # noqa: FBT001 - click passes options by name
+    apply: bool,
 ) -> None:
     """Make a room called TITLE.
 

@@ -1,4 +1,4 @@
-"""`rooms demo`: the main job on embedded data, in a ledger that stays for the user to go on with."""
+"""`rooms demo`: the main job on embedded data, in a ledger that stays for the user."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import click
 
 from agent_chatroom_ledger.cli.options import common
 from agent_chatroom_ledger.cli.output import path_text
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.terminal import plain
 from agent_chatroom_ledger.errors import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from agent_chatroom_ledger.cli.session import Session
     from agent_chatroom_ledger.cli.terminal import Paint
 
 

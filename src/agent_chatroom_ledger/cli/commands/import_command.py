@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_chatroom_ledger.cli.options import ROOM, common
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.shapes import room_shape
 from agent_chatroom_ledger.cli.terminal import plain, progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from agent_chatroom_ledger.cli.session import Session
 
 # A person reads a few; --json lists what the report holds.
 BAD_LINES_SHOWN_MAX = 20
@@ -28,11 +29,17 @@ def command() -> None:
 
 @command.command("irc")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("--room", "room_name", metavar="ROOM", type=ROOM, required=True,
-              help="The room, which is made when it is missing.")
+@click.option(
+    "--room",
+    "room_name",
+    metavar="ROOM",
+    type=ROOM,
+    required=True,
+    help="The room, which is made when it is missing.",
+)
 @common
 @click.pass_obj
-def irc(session: Session, files: tuple[str, ...], room_name: str) -> None:  # fmt: skip
+def irc(session: Session, files: tuple[str, ...], room_name: str) -> None:
     """Import IRC channel logs, each named by its day, such as 2005-02-06.log.
 
     Speakers become authors and the logged times are kept. Lines that are no text are stored
@@ -51,9 +58,9 @@ def irc(session: Session, files: tuple[str, ...], room_name: str) -> None:  # fm
 
 def _lines(document: dict[str, Any]) -> Iterator[str]:
     yield (
-        f"{plain(document['room']['path'].removeprefix('rooms/'))}: {document['messages']} messages "
-        f"and {document['events']} events from {document['lines']} lines "
-        f"in {document['files']} files"
+        f"{plain(document['room']['path'].removeprefix('rooms/'))}: "
+        f"{document['messages']} messages and {document['events']} events "
+        f"from {document['lines']} lines in {document['files']} files"
     )
     if document["skipped"]:
         yield f"{document['skipped']} lines were in the room already"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from agent_chatroom_ledger.cli.options import common
 from agent_chatroom_ledger.cli.output import path_text
 from agent_chatroom_ledger.cli.root import ROOT_VARIABLE
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.terminal import plain
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.cli.session import Session
 
 
 @click.command("init")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_chatroom_ledger.cli.options import common, room_argument
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.shapes import message_shape, policy_shape, room_shape, standin_shape
 from agent_chatroom_ledger.cli.transcript import transcript
 from agent_chatroom_ledger.domain.policy import StandIn
 
 if TYPE_CHECKING:
+    from agent_chatroom_ledger.cli.session import Session
     from agent_chatroom_ledger.domain.lenses import LensItem
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_chatroom_ledger.cli.options import common
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.shapes import time_text
 from agent_chatroom_ledger.cli.terminal import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from agent_chatroom_ledger.cli.session import Session
     from agent_chatroom_ledger.ledger import RoomSummary
 
 

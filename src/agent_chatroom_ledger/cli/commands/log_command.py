@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from agent_chatroom_ledger.cli.options import ROOM, common
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.terminal import plain
 from agent_chatroom_ledger.cli.transcript import INDENT
 from agent_chatroom_ledger.domain.display import terminal_safe
@@ -15,6 +14,7 @@ from agent_chatroom_ledger.domain.display import terminal_safe
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from agent_chatroom_ledger.cli.session import Session
     from agent_chatroom_ledger.cli.terminal import Paint
     from agent_chatroom_ledger.storage.history import LogEntry
 
@@ -25,18 +25,19 @@ COMMIT_CHARS = 10
 @click.argument("room_name", metavar="[ROOM]", type=ROOM, required=False)
 @click.option("--author", metavar="NAME", help="Only commits whose author's name holds NAME.")
 @click.option("--since", metavar="WHEN", help="Only commits since an ISO time, 2h, yesterday.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="COUNT",
-              help="Only the newest COUNT.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=1), metavar="COUNT", help="Only the newest COUNT."
+)
 @click.option("--patch", is_flag=True, help="Show what each commit changed.")
 @common
 @click.pass_obj
-def command(  # fmt: skip
+def command(
     session: Session,
     room_name: str | None,
     author: str | None,
     since: str | None,
     limit: int | None,
-    patch: bool,  # noqa: FBT001 - click passes options by name
+    patch: bool,
 ) -> None:
     """Show the audit trail of ROOM, or of the whole ledger.
 

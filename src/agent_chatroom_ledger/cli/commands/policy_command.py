@@ -14,12 +14,13 @@ from agent_chatroom_ledger.cli.options import (
     room_argument,
 )
 from agent_chatroom_ledger.cli.plans import carry_out
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.shapes import policy_shape, room_shape
 from agent_chatroom_ledger.cli.terminal import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from agent_chatroom_ledger.cli.session import Session
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -28,8 +29,8 @@ F = TypeVar("F", bound="Callable[..., Any]")
 def command() -> None:
     """Show or change what a room's view leaves out.
 
-    The messages themselves stay. show only reads; exclude, include, standin and clear print their plan and write only with
-    --apply.
+    The messages themselves stay. show only reads; exclude, include, standin and clear print their
+    plan and write only with --apply.
     """
 
 
@@ -80,7 +81,7 @@ def exclude(
     refs: tuple[str, ...],
     name: str | None,
     reason: str,
-    apply: bool,  # noqa: FBT001 - click passes options by name
+    apply: bool,
 ) -> None:
     """Leave messages out of the view and the lenses of ROOM.
 
@@ -108,7 +109,7 @@ def include(
     refs: tuple[str, ...],
     name: str | None,
     reason: str,
-    apply: bool,  # noqa: FBT001 - click passes options by name
+    apply: bool,
 ) -> None:
     """Show messages of ROOM again that were left out.
 
@@ -128,15 +129,20 @@ def include(
 @_references
 @click.option("--text", required=True, metavar="TEXT", help="What is shown instead.")
 @click.option("--after", metavar="REF", help="Where; default: after the last that it replaces.")
-@click.option("--speaker", default="System", show_default=True, metavar="NAME",
-              help="Under whose name it is shown.")
+@click.option(
+    "--speaker",
+    default="System",
+    show_default=True,
+    metavar="NAME",
+    help="Under whose name it is shown.",
+)
 @click.option("--kind", default="system", show_default=True, metavar="KIND", help="Its kind.")
 @click.option("--id", "standin_id", metavar="ID", help="An id of your own; default: a number.")
 @requester_options
 @apply_option
 @common
 @click.pass_obj
-def standin(  # fmt: skip
+def standin(
     session: Session,
     room_name: str,
     refs: tuple[str, ...],
@@ -147,7 +153,7 @@ def standin(  # fmt: skip
     standin_id: str | None,
     name: str | None,
     reason: str,
-    apply: bool,  # noqa: FBT001 - click passes options by name
+    apply: bool,
 ) -> None:
     """Show a text in the place of messages of ROOM, which are left out.
 
@@ -181,7 +187,7 @@ def clear(
     room_name: str,
     name: str | None,
     reason: str,
-    apply: bool,  # noqa: FBT001 - click passes options by name
+    apply: bool,
 ) -> None:
     """Take back everything that is left out of ROOM, and every stand-in.
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_chatroom_ledger.cli.options import as_option, common, named, room_argument
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
 from agent_chatroom_ledger.cli.terminal import plain
 from agent_chatroom_ledger.errors import InvalidInput
@@ -17,28 +16,47 @@ from agent_chatroom_ledger.limits import BODY_BYTES_MAX, DATA_BYTES_MAX
 if TYPE_CHECKING:
     from typing import BinaryIO
 
+    from agent_chatroom_ledger.cli.session import Session
+
 
 @click.command("post")
 @room_argument
 @click.argument("text", required=False)
-@click.option("--file", "file", metavar="FILE",
-              help="Take the text from FILE, byte for byte; - is standard input.")
+@click.option(
+    "--file",
+    "file",
+    metavar="FILE",
+    help="Take the text from FILE, byte for byte; - is standard input.",
+)
 @as_option("Who speaks.")
-@click.option("--kind", default="message", show_default=True, metavar="KIND",
-              help="message, proposal, review, decision, status, system, event, or your own word.")
-@click.option("--to", multiple=True, metavar="NAME", help="A recipient; repeat it for more; * is all.")
-@click.option("--mention", "mentions", multiple=True, metavar="NAME", help="A name that is mentioned.")
+@click.option(
+    "--kind",
+    default="message",
+    show_default=True,
+    metavar="KIND",
+    help="message, proposal, review, decision, status, system, event, or your own word.",
+)
+@click.option(
+    "--to", multiple=True, metavar="NAME", help="A recipient; repeat it for more; * is all."
+)
+@click.option(
+    "--mention", "mentions", multiple=True, metavar="NAME", help="A name that is mentioned."
+)
 @click.option("--reply-to", metavar="REF", help="The message that this one replies to.")
 @click.option("--correlation", metavar="ID", help="What ties several messages together.")
 @click.option("--cause", metavar="ID", help="The id of the record that this one answers.")
 @click.option("--status", metavar="TEXT", help="A status that goes with the message.")
-@click.option("--id", "record_id", metavar="ID",
-              help="An id of your own: posting the same again is no second message.")
+@click.option(
+    "--id",
+    "record_id",
+    metavar="ID",
+    help="An id of your own: posting the same again is no second message.",
+)
 @click.option("--data", metavar="JSON", help="A JSON object, or @FILE with one.")
 @click.option("--create", is_flag=True, help="Make the room when it is missing.")
 @common
 @click.pass_obj
-def command(  # fmt: skip
+def command(
     session: Session,
     room_name: str,
     text: str | None,
@@ -53,7 +71,7 @@ def command(  # fmt: skip
     status: str | None,
     record_id: str | None,
     data: str | None,
-    create: bool,  # noqa: FBT001 - click passes options by name
+    create: bool,
 ) -> None:
     """Post TEXT, or FILE, or standard input, to ROOM.
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from agent_chatroom_ledger.cli.options import common, room_argument
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
 from agent_chatroom_ledger.cli.transcript import transcript
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.cli.session import Session
 
 
 @click.command("read")
@@ -40,10 +44,14 @@ def command(
         messages = room.messages(
             since=since or 0, limit=limit, last=last, at=_moment(at), kind=kind
         )
-        document = {} if not session.json else {
-            "room": room_shape(room),
-            "messages": [message_shape(message) for message in messages],
-        }
+        document = (
+            {}
+            if not session.json
+            else {
+                "room": room_shape(room),
+                "messages": [message_shape(message) for message in messages],
+            }
+        )
         session.show(document, transcript(messages, session.paint))
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from agent_chatroom_ledger.cli.options import common
 from agent_chatroom_ledger.cli.output import path_text
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.terminal import plain
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.cli.session import Session
 
 SOURCES = {
     "option": "named by --root",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from agent_chatroom_ledger.cli.options import as_option, common, named, room_argument
 from agent_chatroom_ledger.cli.output import path_text
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.shapes import room_shape
 from agent_chatroom_ledger.cli.terminal import plain
 from agent_chatroom_ledger.cli.transcript import position_text
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.cli.session import Session
 
 
 @click.command("seen")
@@ -25,7 +29,7 @@ def command(
     room_name: str,
     name: str | None,
     through: str | None,
-    rewind: bool,  # noqa: FBT001 - click passes options by name
+    rewind: bool,
     cursor: str | None,
 ) -> None:
     """Move a consumer's cursor in ROOM past what was read.

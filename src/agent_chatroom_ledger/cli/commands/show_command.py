@@ -8,13 +8,14 @@ import click
 
 from agent_chatroom_ledger.cli.options import common, room_argument
 from agent_chatroom_ledger.cli.output import path_text
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.shapes import policy_shape
 from agent_chatroom_ledger.cli.terminal import plain
 from agent_chatroom_ledger.cli.transcript import position_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from agent_chatroom_ledger.cli.session import Session
 
 
 @click.command("show")

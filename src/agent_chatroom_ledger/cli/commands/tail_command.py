@@ -9,13 +9,13 @@ import click
 
 from agent_chatroom_ledger.cli import output
 from agent_chatroom_ledger.cli.options import common, room_argument
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
 from agent_chatroom_ledger.cli.transcript import transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from agent_chatroom_ledger.cli.session import Session
     from agent_chatroom_ledger.domain.records import Message
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.room import Room
@@ -24,14 +24,22 @@ if TYPE_CHECKING:
 @click.command("tail")
 @room_argument
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is posted, until interrupted.")
-@click.option("-n", "--last", "count", type=click.IntRange(min=0), default=10, show_default=True,
-              metavar="COUNT", help="Begin with the newest COUNT messages.")
+@click.option(
+    "-n",
+    "--last",
+    "count",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    metavar="COUNT",
+    help="Begin with the newest COUNT messages.",
+)
 @common
 @click.pass_obj
-def command(  # fmt: skip
+def command(
     session: Session,
     room_name: str,
-    follow: bool,  # noqa: FBT001 - click passes options by name
+    follow: bool,
     count: int,
 ) -> None:
     """Show the newest messages of ROOM, and with -f those that follow.
@@ -45,10 +53,14 @@ def command(  # fmt: skip
             _follow(session, ledger, room, count)
             return
         messages = room.messages(last=count)
-        document = {} if not session.json else {
-            "room": room_shape(room),
-            "messages": [message_shape(message) for message in messages],
-        }
+        document = (
+            {}
+            if not session.json
+            else {
+                "room": room_shape(room),
+                "messages": [message_shape(message) for message in messages],
+            }
+        )
         session.show(document, transcript(messages, session.paint))
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent_chatroom_ledger.cli.options import ROOM, as_option, common, named
-from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
 from agent_chatroom_ledger.cli.terminal import plain
 from agent_chatroom_ledger.cli.transcript import INDENT, position_text, transcript
@@ -15,6 +14,7 @@ from agent_chatroom_ledger.cli.transcript import INDENT, position_text, transcri
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from agent_chatroom_ledger.cli.session import Session
     from agent_chatroom_ledger.cli.terminal import Paint
     from agent_chatroom_ledger.consumers import UnreadRoom
 
@@ -25,17 +25,21 @@ if TYPE_CHECKING:
 @click.option("--cursor", metavar="FILE", help="The cursor's file, when it is kept elsewhere.")
 @click.option("--members-only", is_flag=True, help="Only rooms that list the reader as a member.")
 @click.option("--messages", "with_messages", is_flag=True, help="Show the messages as well.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="COUNT",
-              help="With --messages: at most COUNT of each room.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="COUNT",
+    help="With --messages: at most COUNT of each room.",
+)
 @common
 @click.pass_obj
-def command(  # fmt: skip
+def command(
     session: Session,
     room_names: tuple[str, ...],
     name: str | None,
     cursor: str | None,
-    members_only: bool,  # noqa: FBT001 - click passes options by name
-    with_messages: bool,  # noqa: FBT001 - as above
+    members_only: bool,
+    with_messages: bool,
     limit: int | None,
 ) -> None:
     """List the rooms that hold messages past a consumer's cursor.
