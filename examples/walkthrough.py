@@ -63,8 +63,8 @@ def walk(folder: Path) -> None:
 
     print("The room's git log, newest first:")
     with Ledger.open(rooms, read_only=True) as ledger:
-        for commit in ledger.log(room=room_id):
-            print(f"  {commit.id[:8]} {commit.subject}")
+        for entry in ledger.log(room=room_id):
+            print(f"  {entry.commit[:8]} {entry.subject}")
 
 
 def unread(service: ChatroomService, cursors: dict[str, Path]) -> dict[str, int]:

@@ -23,7 +23,7 @@ ROUNDS = 5
 
 def importing(scale: Scale) -> list[Row]:
     """Import beside `git fast-import` of the same history, and the size beside a full repack."""
-    logs = scale.irc[: scale.size(len(scale.irc), 3)]
+    logs = scale.irc[: scale.size(len(scale.irc), 2)]
     last: list[Path] = []
 
     def ours() -> float:

@@ -71,7 +71,7 @@ def post_large(scale: Scale) -> list[Row]:
 
 def group(scale: Scale) -> list[Row]:
     """Group mode, one thread, with the final flush, beside SQLite and mempalace's Logstream."""
-    count = scale.size(10_000, 1_500)
+    count = scale.size(10_000, 1_000)
     packages = peers.mempalace_path(scale.folder)
 
     def ours() -> float:
@@ -102,7 +102,7 @@ def group(scale: Scale) -> list[Row]:
 
 def processes(scale: Scale) -> list[Row]:
     """Eight processes posting into one room in sync mode beside one that posts as many."""
-    total = scale.size(2_000, 400)
+    total = scale.size(2_000, 320)
     root = ledgers.made(scale, "shared", messages=100, rooms=1)
     figures = interleaved(
         ROUNDS,

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def snapshot(root: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file of a ledger with its content and time of change."""
+    """Every file of a ledger with its content and time of change; locks hold nothing."""
     return {
         str(path): (path.read_bytes(), path.stat().st_mtime_ns)
         for path in sorted(root.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.parent.name != "locks"
     }
 
 
