@@ -129,11 +129,12 @@ def import_irc(
     logs = LogFiles(files)
     drafts = logs.drafts()
     counts = {"messages": 0, "events": 0, "skipped": 0}
+    origin = ledger.origin
     while batch := list(islice(drafts, chunk)):
         # What the room already holds is found by its id and comes back with its old number.
-        last = target.last_position().get(ledger.origin, 0)
+        last = target.last_position().get(origin, 0)
         for message in target.post_many(batch):
-            if message.origin != ledger.origin or message.n <= last:
+            if message.origin != origin or message.n <= last:
                 counts["skipped"] += 1
             else:
                 counts["events" if is_history(message.kind) else "messages"] += 1
