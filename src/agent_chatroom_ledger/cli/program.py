@@ -161,7 +161,8 @@ def run(arguments: Sequence[str], program: str | None = None) -> int:
 
         try:
             return _flushed(show_failure(session, error))
-        except BrokenPipeError:
+        except OSError:
+            # Not even the error can be written; the status still says that there was one.
             _drop_output()
             return 1
     return 0
@@ -179,7 +180,12 @@ def complete_variable(program: str) -> str:
 
 
 def _prepare_streams() -> None:
-    """Let text that the terminal's encoding lacks be shown escaped instead of failing."""
+    """Let there be streams, and text that an encoding lacks be shown escaped instead of failing."""
+    if sys.stdout is None:
+        # Closed by whoever started us. The descriptor is taken, lest a file of ours gets it.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for good
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for good
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -69,6 +70,7 @@ class Session:
 
         if fresh:
             self.say(f"Your own ledger begins at {root.path}")
+        gc.enable()
         return Ledger.open(root.path, create=fresh, read_only=read_only)
 
     def show(self, document: dict[str, Any], lines: Iterable[str]) -> None:

@@ -52,11 +52,12 @@ _HOST_CHARS_MAX: Final = 24
 _EMAIL_CHARS_MAX: Final = 64
 # Letters that show nothing: joiners and fillers that Unicode counts as letters or marks, and
 # variation selectors.
-_INVISIBLE: Final = re.compile(
+# These three are texts, compiled by `re` at first use: readers start without them.
+_INVISIBLE: Final = (
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-_PATH_FORBIDDEN: Final = re.compile(rf'[{CONTROL_CLASS}<>:"|?*\\~\u00ad\u200b-\u200d\u2060]')
-_HEADER_FORBIDDEN: Final = re.compile(f"[{CONTROL_CLASS}]")
+_PATH_FORBIDDEN: Final = rf'[{CONTROL_CLASS}<>:"|?*\\~\u00ad\u200b-\u200d\u2060]'
+_HEADER_FORBIDDEN: Final = f"[{CONTROL_CLASS}]"
 _NOT_EMAIL: Final = re.compile(r"[^\w.+-]+")
 _NOT_HOST: Final = re.compile(r"[^a-z0-9]+")
 _ORIGIN: Final = re.compile(rf"[a-z0-9][a-z0-9-]{{0,{ORIGIN_CHARS_MAX - 1}}}", re.ASCII)
@@ -138,7 +139,7 @@ def slug_of(title: str) -> str:
     text = unicodedata.normalize(
         "NFKC", title[: TITLE_CHARS_MAX * 2].encode(errors="ignore").decode()
     )
-    text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text.lower()))
+    text = re.sub(_INVISIBLE, "", unicodedata.normalize("NFKC", text.lower()))
     kept: list[str] = []
     for character in text:
         if character.isalnum() or character == "_":
@@ -174,7 +175,7 @@ def _check_part(text: str, field: str) -> str:
             f"each part of {field} has 1 to {SLUG_BYTES_MAX} bytes, not {size}; choose another name"
         )
         raise _refuse(field, message, text, limit=SLUG_BYTES_MAX)
-    if _PATH_FORBIDDEN.search(text) is not None:
+    if re.search(_PATH_FORBIDDEN, text) is not None:
         message = (
             f'{field} must not hold control characters or any of < > : " | ? * \\ ~; rename it'
         )
@@ -291,7 +292,7 @@ def git_identity(author: str, origin: str) -> tuple[str, str]:
     a line break, an angle bracket or white space around it, so no header can be forged. Angle
     brackets become similar quotation marks, so that two names stay two.
     """
-    name = _HEADER_FORBIDDEN.sub("", author.replace("<", "\u2039").replace(">", "\u203a"))
+    name = re.sub(_HEADER_FORBIDDEN, "", author.replace("<", "\u2039").replace(">", "\u203a"))
     name = " ".join(name.split())[:AUTHOR_CHARS_MAX].strip()
     if not name.strip(_CRUD):
         name = _FALLBACK_AUTHOR
