@@ -33,8 +33,7 @@ class Git(Protocol):
 class MakeLedger(Protocol):
     """Open (and create) a ledger under ``tmp_path``; it is closed when the test ends."""
 
-    def __call__(self, name: str = "ledger", **options: Any) -> Ledger:  # noqa: ANN401 - passed on
-        ...
+    def __call__(self, name: str = "ledger", **options: Any) -> Ledger: ...
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -102,7 +101,7 @@ def make_ledger(tmp_path: Path) -> Iterator[MakeLedger]:
 
     opened: list[Ledger] = []
 
-    def make(name: str = "ledger", **options: Any) -> Ledger:  # noqa: ANN401 - passed on
+    def make(name: str = "ledger", **options: Any) -> Ledger:
         options.setdefault("create", True)
         opened.append(Ledger.open(tmp_path / name, **options))
         return opened[-1]

@@ -13,10 +13,11 @@ SOURCE = REPOSITORY / "src" / PACKAGE
 
 @dataclass(frozen=True)
 class Import:
-    """One imported module: its absolute name and the line that imports it."""
+    """One imported module: its absolute name, the line, and whether only types need it."""
 
     module: str
     line: int
+    types_only: bool
 
 
 def source_files() -> list[Path]:
@@ -42,9 +43,12 @@ def imports_of(path: Path) -> list[Import]:
     """Return every import of a file, those inside functions and type-checking blocks too."""
     package = [PACKAGE, *path.relative_to(SOURCE).parts[:-1]]
     found: list[Import] = []
-    for node in ast.walk(parse(path)):
+    tree = parse(path)
+    for_types = set(ast.walk(ast.Module(type_checking_blocks(tree), [])))
+    for node in ast.walk(tree):
+        types_only = node in for_types
         if isinstance(node, ast.Import):
-            found += [Import(alias.name, node.lineno) for alias in node.names]
+            found += [Import(alias.name, node.lineno, types_only) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
@@ -52,8 +56,21 @@ def imports_of(path: Path) -> list[Import]:
             for alias in node.names:
                 inner = SOURCE.joinpath(*module.split(".")[1:], f"{alias.name}.py")
                 is_module = module.split(".")[0] == PACKAGE and inner.exists()
-                found.append(Import(f"{module}.{alias.name}" if is_module else module, node.lineno))
+                name = f"{module}.{alias.name}" if is_module else module
+                found.append(Import(name, node.lineno, types_only))
     return found
+
+
+def type_checking_blocks(tree: ast.Module) -> list[ast.stmt]:
+    """Return the statements that only a type checker reads."""
+    return [
+        statement
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+        for statement in node.body
+    ]
 
 
 def parse(path: Path) -> ast.Module:

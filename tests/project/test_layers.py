@@ -28,8 +28,6 @@ LAYERS = {
     "service": 4,
 }
 DOORS = 4
-# Where a ledger lies is all that a door needs to know of storage.
-OPEN_TO_DOORS = {"storage.layout"}
 
 # NotYetCommitted carries records; errors.py names their type and imports nothing at run time.
 TYPES_ONLY = {("errors", "domain.records")}
@@ -65,7 +63,9 @@ PURE_MODULES = {
 IMPURE_CALLS = {"open", "input", "print", "exec", "eval"}
 IMPURE_METHODS = {"now", "utcnow", "today", "getenv", "urandom", "uuid1", "uuid4"}
 
-# What only entry points may read (house rule 3).
+# What only entry points may read (house rule 3). One of them is not in cli/: the child process
+# that makes the commits of group mode, which hands its environment on and reads its arguments.
+ENTRY_POINTS = {"cli", "storage.background"}
 AMBIENT = {"environ", "getenv", "argv", "stdin", "stdout", "stderr", "getcwd", "cwd"}
 
 
@@ -110,8 +110,9 @@ def test_only_storage_imports_dulwich(source: Path) -> None:
 
 def test_doors_do_not_reach_into_storage(source: Path) -> None:
     if LAYERS[part_of(module_name(source))] == DOORS:
-        reached = [own(found.module) or "" for found in imports_of(source)]
-        assert not {m for m in reached if m.startswith("storage")} - OPEN_TO_DOORS
+        # The types of what use cases return may be named.
+        used = [found for found in imports_of(source) if not found.types_only]
+        assert not [f for f in used if (own(f.module) or "").startswith("storage")]
 
 
 def test_domain_is_pure(source: Path) -> None:
@@ -130,7 +131,8 @@ def test_domain_is_pure(source: Path) -> None:
 
 
 def test_only_entry_points_read_the_environment(source: Path) -> None:
-    if part_of(module_name(source)) == "cli":
+    name = module_name(source)
+    if {name, part_of(name)} & ENTRY_POINTS:
         return
     found = [
         f"line {node.lineno}: {node.value.id}.{node.attr}"
