@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage.cursors import Cursor, CursorFile, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.storage.roomreader import RoomReader

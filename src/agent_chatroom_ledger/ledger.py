@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
-import time
 import uuid
 import warnings
 from contextlib import suppress
@@ -21,18 +19,16 @@ from agent_chatroom_ledger.errors import (
     Busy,
     Conflict,
     Corrupt,
-    Forbidden,
     InvalidInput,
     LedgerError,
     NotFound,
 )
 from agent_chatroom_ledger.room import Room
-from agent_chatroom_ledger.storage import journal, reading, repository
+from agent_chatroom_ledger.storage import reading, repository
 from agent_chatroom_ledger.storage.layout import find_root
-from agent_chatroom_ledger.storage.overlay import Overlay
-from agent_chatroom_ledger.storage.reading import MESSAGES, ROOMS
+from agent_chatroom_ledger.storage.opened import Opened, new_lines
+from agent_chatroom_ledger.storage.reading import MESSAGES, ROOMS, log_path
 from agent_chatroom_ledger.storage.roomreader import RoomReader
-from agent_chatroom_ledger.storage.source import WorkTree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,18 +40,13 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.index import Index, RoomRow
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.objects import Objects
+    from agent_chatroom_ledger.storage.overlay import Overlay
     from agent_chatroom_ledger.storage.present import Present
     from agent_chatroom_ledger.storage.source import Source
     from agent_chatroom_ledger.storage.verify import Report
     from agent_chatroom_ledger.storage.writer import Stored, Transaction, Writer
 
 _CHAT_ID = re.compile(r"chat_([0-9a-f]{32})\Z", re.ASCII)
-_PAUSE_SECONDS_MIN = 0.01
-_PAUSE_SECONDS_MAX = 0.1
-# How far the index file may lag behind the journal when a writer closes: less is caught up by
-# each reader in no time, more is left to whoever needs it, so that closing stays quick.
-_INDEX_LAG_BYTES_MIN = 65_536
-_INDEX_LAG_BYTES_MAX = 1_048_576
 
 
 class RoomSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,17 +81,7 @@ class Ledger:
         self, layout: Layout, *, commit: Literal["sync", "group"], read_only: bool
     ) -> None:
         """Use ``Ledger.open``."""
-        self._layout = layout
-        self._commit: Literal["sync", "group"] = commit
-        self._read_only = read_only
-        self._guard = threading.RLock()
-        self._tree = WorkTree(layout.root)
-        self._follower: journal.Follower | None = None
-        self._overlay = Overlay()
-        self._index: Index | None = None
-        self._writer: Writer | None = None
-        self._objects: Objects | None = None
-        self._closed = False
+        self._storage = Opened(layout, commit=commit, read_only=read_only)
 
     @classmethod
     def open(
@@ -154,41 +135,27 @@ class Ledger:
 
     def close(self) -> None:
         """Finish what is pending and let go of every file; closing twice is harmless."""
-        with self._guard:
-            if self._closed:
-                return
-            self._closed = True
-            try:
-                if self._writer is not None:
-                    self._writer.close()
-                    self._refresh_index_file()
-            finally:
-                if self._index is not None:
-                    self._index.close()
-                if self._follower is not None:
-                    self._follower.close()
-                if self._objects is not None:
-                    self._objects.close()
+        self._storage.close()
 
     @property
     def root(self) -> Path:
         """The ledger's directory."""
-        return self._layout.root
+        return self.layout.root
 
     @property
     def origin(self) -> str:
         """The name under which this clone writes; empty for a clone that was only read so far."""
-        return repository.origin_of(self._layout) or ""
+        return repository.origin_of(self.layout) or ""
 
     @property
     def read_only(self) -> bool:
         """Whether writing is refused."""
-        return self._read_only
+        return self._storage.read_only
 
     @property
     def layout(self) -> Layout:
         """Where everything lies on disk."""
-        return self._layout
+        return self._storage.layout
 
     # --- rooms ---------------------------------------------------------------------------------
 
@@ -274,9 +241,7 @@ class Ledger:
 
     def flush(self) -> None:
         """Return when everything written so far is committed and checkpointed."""
-        with self._guard:
-            if self._writer is not None:
-                self._writer.flush()
+        self._storage.flush()
 
     def verify(self, *, repair: bool = False, full: bool = False) -> Report:
         """Check the whole ledger and report what is wrong; an unsound ledger is no error here.
@@ -288,26 +253,21 @@ class Ledger:
         from agent_chatroom_ledger.storage import verify
 
         self.flush()
-        report = verify.verify(self._layout, full=full, remember=not self._read_only)
+        report = verify.verify(self.layout, full=full, remember=not self.read_only)
         if repair and not report.ok:
-            self._require_writable()
             self.mend(report)
-            report = verify.verify(self._layout, full=full)
+            report = verify.verify(self.layout, full=full)
         return report
 
     def mend(self, report: Report) -> list[str]:
         """Mend what a report of ``verify`` found, as far as it can be; say what was done."""
         from agent_chatroom_ledger.storage import repair
 
-        self._require_writable()
-        with self._guard:
-            if self._writer is not None:
-                # It remembers what main was; after a repair it has to look afresh.
-                self._writer.close()
-                self._writer = None
-            done = repair.repair(self._layout, report)
-            self._forget()
-            self.index.rebuild()
+        self._storage.require_writable()
+        self._storage.let_go()
+        done = repair.repair(self.layout, report)
+        self._storage.let_go()
+        self.index.rebuild()
         return list(done or [])
 
     def log(
@@ -327,9 +287,9 @@ class Ledger:
         from agent_chatroom_ledger.storage import history
 
         path = None if room is None else self.room(room).path
-        self.flush()
+        self._storage.commit_pending()
         entries = history.log(
-            self._layout,
+            self.layout,
             self.objects,
             room=path,
             author=author,
@@ -352,103 +312,58 @@ class Ledger:
         that the caller has read to: what lies between it and now is given first.
         """
         chosen = None if room is None else self.room(room)
-        follower = journal.Follower.newest(self._layout)
-        follower.new_frames()
+        lines = new_lines(self.layout)
+        next(lines)
         reached: dict[str, int] = {}
-        try:
-            if chosen is not None:
-                reached.update(chosen.last_position() if since is None else since)
-                for message in chosen.reader().after(dict(reached)):
-                    reached[message.origin] = message.n
-                    yield message
-            pause = _PAUSE_SECONDS_MIN
-            primaries: dict[str, str] = {}
-            while True:
-                frames = follower.new_frames()
-                for frame in frames:
-                    for entry in frame.records:
-                        path, kind, origin = (
-                            entry.log.rsplit("/", 2) if "/" in entry.log else ("",) * 3
-                        )
-                        if kind != MESSAGES or (chosen is not None and path != chosen.path):
-                            continue
-                        if path not in primaries:
-                            primaries[path] = Room(self, path).origin
-                        primary = origin == primaries[path]
-                        message = message_of(bytes(entry.record), origin, MESSAGES, primary)
-                        if chosen is not None and message.n <= reached.get(origin, 0):
-                            continue
-                        yield message
-                pause = _PAUSE_SECONDS_MIN if frames else min(pause * 2, _PAUSE_SECONDS_MAX)
-                time.sleep(pause)
-        finally:
-            follower.close()
+        if chosen is not None:
+            reached.update(chosen.last_position() if since is None else since)
+            for message in chosen.reader().after(dict(reached)):
+                reached[message.origin] = message.n
+                yield message
+        primaries: dict[str, str] = {}
+        for log, line in filter(None, lines):
+            path, origin = reading.room_of(log), log.rpartition("/")[2]
+            if log != log_path(path, MESSAGES, origin):
+                continue
+            if chosen is not None and path != chosen.path:
+                continue
+            if path not in primaries:
+                primaries[path] = Room(self, path).origin
+            message = message_of(line, origin, MESSAGES, origin == primaries[path])
+            if chosen is None or message.n > reached.get(origin, 0):
+                yield message
 
     # --- for the other use cases ---------------------------------------------------------------
 
     def look(self) -> tuple[Source, Overlay]:
         """Return the work tree, and what the journal holds beyond it, as of now."""
-        with self._guard:
-            self._require_open()
-            while True:
-                if self._follower is None:
-                    self._follower = journal.Follower.newest(self._layout)
-                    self._overlay = Overlay()
-                generation = self._follower.position[0]
-                frames = self._follower.new_frames()
-                now = self._follower.position[0]
-                if now != generation and self._overlay:
-                    # What the older generation held is in the files now: let go of it.
-                    self._follower.close()
-                    self._follower = None
-                    continue
-                self._overlay.extend(frames)
-                return self._tree, self._overlay
+        return self._storage.look()
 
     def source_at(self, at: str | datetime) -> Source:
         """Return the files of a commit, named by a revision or by a time."""
         from agent_chatroom_ledger.storage import history
         from agent_chatroom_ledger.storage.source import CommitTree
 
-        self.flush()
-        return CommitTree(self.objects, history.resolve(self._layout, self.objects, at))
+        self._storage.commit_pending()
+        return CommitTree(self.objects, history.resolve(self.layout, self.objects, at))
 
     @property
     def index(self) -> Index:
         """The derived index over all rooms."""
-        with self._guard:
-            self._require_open()
-            if self._index is None:
-                from agent_chatroom_ledger.storage.index import Index
-
-                self._index = Index(self._layout, self.look, writable=not self._read_only)
-            return self._index
+        return self._storage.index
 
     @property
     def objects(self) -> Objects:
         """Git's objects."""
-        with self._guard:
-            self._require_open()
-            if self._objects is None:
-                from agent_chatroom_ledger.storage.objects import Objects
-
-                self._objects = Objects(self._layout)
-            return self._objects
+        return self._storage.objects
 
     def transact(self, build: Callable[[Present], Sequence[Transaction]]) -> tuple[Stored, ...]:
         """Write transactions that are built, and validated, under the journal's lock."""
-        return self.writer().transact(build)
+        return self._storage.writer.transact(build)
 
     def writer(self) -> Writer:
         """Return the writer, opened at the first write; Forbidden when open for reading only."""
-        with self._guard:
-            self._require_open()
-            self._require_writable()
-            if self._writer is None:
-                from agent_chatroom_ledger.storage.writer import Writer
-
-                self._writer = Writer(self._layout, self._commit)
-            return self._writer
+        return self._storage.writer
 
     def _search(self, name: str) -> list[RoomRow]:
         chat = _CHAT_ID.match(name)
@@ -473,43 +388,6 @@ class Ledger:
                 row.path.removeprefix(f"{ROOMS}/") for row in self.index.candidates(name[:200])
             ],
         )
-
-    def _refresh_index_file(self) -> None:
-        """Bring the index file near the journal, so that readers who may not write it have it."""
-        import sqlite3
-
-        index = self._index
-        if index is None:
-            from agent_chatroom_ledger.storage.index import Index
-
-            index = Index(self._layout)
-        try:
-            lag = index.behind_bytes()
-            if lag is not None and _INDEX_LAG_BYTES_MIN <= lag <= _INDEX_LAG_BYTES_MAX:
-                index.follow()
-        except (sqlite3.Error, OSError, Corrupt):
-            # Nothing of the ledger is in it: who needs it next mends it or says what is wrong.
-            pass
-        finally:
-            index.close()
-
-    def _forget(self) -> None:
-        if self._follower is not None:
-            self._follower.close()
-            self._follower = None
-        if self._objects is not None:
-            self._objects.close()
-            self._objects = None
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise InvalidInput("The ledger is closed.", code="closed")
-
-    def _require_writable(self) -> None:
-        if self._read_only:
-            raise Forbidden(
-                f"The ledger in {self.root} is open for reading only.", code="read_only"
-            )
 
 
 def _recover(layout: Layout) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from agent_chatroom_ledger.domain.lenses import LensItem, lens
+from agent_chatroom_ledger.domain.policy import Policy
 from agent_chatroom_ledger.domain.positions import position_of
 from agent_chatroom_ledger.domain.records import (
     Draft,
@@ -24,11 +26,10 @@ from agent_chatroom_ledger.storage.reading import MESSAGES, log_path
 from agent_chatroom_ledger.storage.roomreader import VIEW, RoomReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
     from pathlib import Path
 
-    from agent_chatroom_ledger.domain.policy import Policy
     from agent_chatroom_ledger.domain.roomstate import RoomState
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.operations import Refs
