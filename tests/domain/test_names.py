@@ -37,6 +37,18 @@ from agent_chatroom_ledger.limits import (
 from tests.domain.samples import HOSTILE, hostile_texts
 
 
+# Reserved with any extension; our own names are reserved as they stand.
+DEVICES = RESERVED - {
+    "messages",
+    "operations",
+    "versions",
+    "view",
+    "room.json",
+    "policy.json",
+    ".git",
+}
+
+
 def assert_safe_part(part: str) -> None:
     """Fail when one part of a path is not harmless on every file system that we know of."""
     assert part
@@ -45,7 +57,7 @@ def assert_safe_part(part: str) -> None:
     assert part[-1] not in " ."
     assert part[0] not in ".-"
     assert fold_name(part) not in RESERVED
-    assert part.split(".", maxsplit=1)[0].casefold() not in RESERVED
+    assert part.split(".", maxsplit=1)[0].casefold() not in DEVICES
     assert unicodedata.is_normalized("NFC", part)
 
 
