@@ -27,7 +27,7 @@ class Invoke(Protocol):
 class Ask(Protocol):
     """Run a command with --json; returns its document after checking it against the schema."""
 
-    def __call__(self, *args: str, stdin: bytes | str = "") -> Any: ...  # noqa: ANN401 - JSON
+    def __call__(self, *args: str, stdin: bytes | str = "") -> Any: ...
 
 
 class Start(Protocol):
@@ -36,7 +36,7 @@ class Start(Protocol):
     def __call__(
         self,
         *args: str,
-        **options: Any,  # noqa: ANN401 - passed on
+        **options: Any,
     ) -> subprocess.Popen[bytes]: ...
 
 
@@ -65,7 +65,7 @@ def invoke(root: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
 def ask(invoke: Invoke) -> Ask:
     """Give `ask("read", "a-room")`, which fails unless the document is as documented."""
 
-    def call(*args: str, stdin: bytes | str = "") -> Any:  # noqa: ANN401 - JSON
+    def call(*args: str, stdin: bytes | str = "") -> Any:
         result = invoke(*args, "--json", stdin=stdin)
         document = msgspec.json.decode(result.stdout_bytes)
         if "error" in document:
@@ -91,7 +91,7 @@ def environment(root: Path | None = None) -> dict[str, str]:
 def start(root: Path) -> Start:
     """Give `start("tail", "-f", "a-room", stdout=PIPE)`."""
 
-    def call(*args: str, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401 - passed on
+    def call(*args: str, **options: Any) -> subprocess.Popen[bytes]:
         options.setdefault("env", environment(root))
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from agent_chatroom_ledger.cli import output
 
@@ -49,17 +49,19 @@ class Session:
 
     def read(self) -> Ledger:
         """Open the ledger for reading; nothing is written, recovered or locked."""
-        return self._open(read_only=True, create=False)
+        return self._open(read_only=True)
 
-    def write(self, *, create: bool = False) -> Ledger:
-        """Open the ledger for writing.
+    def write(self, *, create: bool = False, commit: Literal["sync", "group"] = "sync") -> Ledger:
+        """Open the ledger for writing; `commit` is that of `Ledger.open`.
 
         With `create`, the user's own ledger is made when nothing else was named and it is not
         there yet; a directory that was named is never turned into a ledger.
         """
-        return self._open(read_only=False, create=create)
+        return self._open(read_only=False, create=create, commit=commit)
 
-    def _open(self, *, read_only: bool, create: bool) -> Ledger:
+    def _open(
+        self, *, read_only: bool, create: bool = False, commit: Literal["sync", "group"] = "sync"
+    ) -> Ledger:
         root = self.root()
         fresh = not root.exists
         if fresh and not (create and root.source == "default"):
@@ -71,7 +73,7 @@ class Session:
         if fresh:
             self.say(f"Your own ledger begins at {root.path}")
         gc.enable()
-        return Ledger.open(root.path, create=fresh, read_only=read_only)
+        return Ledger.open(root.path, create=fresh, commit=commit, read_only=read_only)
 
     def show(self, document: dict[str, Any], lines: Iterable[str]) -> None:
         """Write a command's result to stdout: the document with `--json`, else the lines."""

@@ -48,7 +48,8 @@ def irc(session: Session, files: tuple[str, ...], room_name: str) -> None:
     """
     from agent_chatroom_ledger.adapters.irc import import_irc
 
-    with session.write(create=True) as ledger:
+    # In groups: everything is committed when the command returns, and no line waits for its own.
+    with session.write(create=True, commit="group") as ledger:
         with progress("Importing", unit="bytes") as show:
             report = import_irc(ledger, room_name, files, progress=show)
         room = ledger.room(room_name)
