@@ -5,10 +5,14 @@ Whoever holds the commit lock commits everybody's frames. Recovery is this same 
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from agent_chatroom_ledger import limits
+from agent_chatroom_ledger.domain.frames import encode_frame
 from agent_chatroom_ledger.errors import Busy, Corrupt
 from agent_chatroom_ledger.storage import failpoints, files, packlist, packmerge, packs, refs
 from agent_chatroom_ledger.storage.checkpoint import Checkpoint
@@ -69,6 +73,19 @@ class Committer:
         state = self._state.read()
         return state is not None and state.frame >= frame and state.boot == self.boot
 
+    def require_writable_main(self) -> None:
+        """Raise Conflict or Corrupt before anything is written to a rewound or damaged main.
+
+        Main is what the hint says, or somebody used git by hand: then the commit path judges.
+        """
+        self._marks.require_head_on_main()
+        state = self._state.read()
+        if state is not None and state.main == self._readable_main():
+            return
+        with contextlib.suppress(Busy), self.lock:
+            # A holder of git's locks is no reason to refuse: the frame can wait for its commit.
+            self.commit_locked()
+
     def commit(self, through: int) -> None:
         """Commit every pending frame; somebody else may do it first.
 
@@ -113,7 +130,7 @@ class Committer:
         frames = self.intake.after(committed)
         if not frames:
             return committed
-        self.journal.sync(self.intake.generation)
+        self.make_durable()
         failpoints.reach("commit.synced")
         self.take_index_lock()
         for _ in range(_SWAPS_MAX):
@@ -127,10 +144,37 @@ class Committer:
             # Somebody has moved main by hand: judge what is there now and build on it.
             committed = self._settle(checkpoint_foreign=checkpoint_foreign)
             frames = self.intake.after(committed)
+            self.make_durable()
         raise Busy(
             "main is being moved by another program faster than we can build on it",
             code="lost_races",
         )
+
+    def make_durable(self) -> None:
+        """Sync the journal; when the disk refuses, write what it held anew, and sync that.
+
+        A file whose sync failed is never synced again: the next time the system would say that all
+        is well, whatever it has dropped. The frames are in memory still. Raises Busy (code
+        `sync_failed`) when the disk takes them nowhere.
+        """
+        try:
+            self.journal.sync(self.intake.generation)
+        except Busy:
+            with files.clear_errors("writing the journal anew"), self.journal.lock:
+                self.leave_failed_generation()
+
+    def leave_failed_generation(self) -> None:
+        """Copy a generation that the disk refused to sync; the journal's lock is held."""
+        self.intake.refresh()
+        self.journal.settle()
+        if not self.journal.failed():
+            return
+        header = self.intake.header
+        self.journal.start(
+            msgspec.structs.replace(header, generation=header.generation + 1),
+            [encode_frame(frame) for frame in self.intake.frames],
+        )
+        self.intake.refresh()
 
     def _settle(self, *, checkpoint_foreign: bool, hopeful: bool = False) -> int:
         """Let the builder stand on main; return the last frame that main has.
@@ -209,7 +253,7 @@ class Committer:
             name, data, index = pack.finish()
             with files.clear_errors("writing a pack"):
                 self._own_packs.note(name, pack.commits)
-                packs.store(self.layout, name, data, index)
+                placed = packs.store(self.layout, name, data, index)
             failpoints.reach("commit.stored")
             with files.clear_errors("moving main"):
                 moved = self._marks.move_main(before, after)
@@ -217,10 +261,13 @@ class Committer:
             self.builder.forget()
             raise
         failpoints.reach("commit.moved")
-        if not moved:
+        if not moved and placed:
             packs.discard(self.layout, name)
             return False
         packs.release(self.layout, (name,))
+        if not moved:
+            # Whoever stored this very pack may have moved main onto it before he was killed.
+            return False
         self._packs_since_merge += 1
         if self._packs_since_merge >= packmerge.SINGLES_MAX:
             self._packs_since_merge = 0

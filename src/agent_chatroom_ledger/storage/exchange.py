@@ -39,7 +39,7 @@ def _find() -> Callable[[int, bytes, int, bytes, int], int] | None:
         ctypes.c_char_p,
         ctypes.c_uint,
     )
-    return found  # type: ignore[no-any-return]  # ctypes types nothing
+    return found
 
 
 _renameat2 = _find()

@@ -7,13 +7,22 @@ change feed for followers.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import threading
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from agent_chatroom_ledger import limits
-from agent_chatroom_ledger.domain.frames import Frame, Header, decode_line, encode_header
+from agent_chatroom_ledger.domain.frames import (
+    Frame,
+    Header,
+    decode_line,
+    encode_frame,
+    encode_header,
+)
 from agent_chatroom_ledger.errors import Busy, Corrupt
 from agent_chatroom_ledger.storage import failpoints, files
 from agent_chatroom_ledger.storage.locks import FileLock
@@ -174,7 +183,9 @@ class Follower:
                 )
             except FileNotFoundError:
                 self.lost = True
-                self._generation = None
+                later = [g for g in generations(self._layout) if g > self._generation]
+                self._generation = later[0] if later else None
+                self._offset = 0
                 continue
             return True
         raise Busy("the journal's generations change faster than they can be read")
@@ -210,6 +221,19 @@ def read_frames(layout: Layout) -> Iterator[Frame]:
         follower.close()
 
 
+def salvage(data: bytes) -> list[Frame]:
+    """Return every whole frame that stands somewhere in damaged bytes."""
+    found: list[Frame] = []
+    for line in data.split(b"\n")[:-1]:
+        try:
+            frame = decode_line(line + b"\n")
+        except Corrupt:
+            continue
+        if isinstance(frame, Frame):
+            found.append(frame)
+    return found
+
+
 class Journal:
     """The writer's end of the journal. Every method but `sync` needs the journal's lock held."""
 
@@ -218,6 +242,7 @@ class Journal:
         self._layout = layout
         self.lock = FileLock(layout.locks / "journal.lock")
         self._generation = 0
+        self._failed = 0  # the generation whose sync failed: its mark may not have found room
         self._descriptor = -1
         self._swap = threading.Lock()  # threads sync while others go on to the next generation
 
@@ -293,11 +318,15 @@ class Journal:
         self.mend_tail(end)
         failpoints.reach("journal.append")
         try:
+            if data.count(b"\n", 0, -1) and hasattr(os, "posix_fallocate"):
+                # Committers read without the lock: the disk has to say no before the first of
+                # several frames can be seen.
+                os.posix_fallocate(self._descriptor, end, len(data))
             files.write_all(self._descriptor, data, end)
+            failpoints.reach("journal.appended")
         except BaseException:
             os.ftruncate(self._descriptor, end)
             raise
-        failpoints.reach("journal.appended")
         return end + len(data)
 
     def sync(self, newest: int = 0) -> None:
@@ -312,23 +341,31 @@ class Journal:
             self._settle(newest)
             generation = self._generation
             descriptor = os.dup(self._descriptor)
+        path = generation_path(self._layout, generation)
         try:
-            files.sync_descriptor(descriptor)
+            if not self.failed():
+                files.sync_descriptor(descriptor)
+                return
+            reason: object = "an earlier sync of it failed"
         except OSError as error:
-            path = generation_path(self._layout, generation)
-            path.with_name(f"{path.name}.failed").touch()
-            raise Busy(
-                f"the disk refused to make the journal durable: {error}; what this call wrote "
-                "may be lost",
-                code="sync_failed",
-                path=str(path),
-            ) from error
+            self._failed = generation
+            with contextlib.suppress(OSError):
+                path.with_name(f"{path.name}.failed").touch()
+            reason = error
         finally:
             os.close(descriptor)
+        raise Busy(
+            f"the disk refused to make the journal durable: {reason}; what this call wrote may be "
+            "lost",
+            code="sync_failed",
+            path=str(path),
+        )
 
     def failed(self) -> bool:
         """Tell whether the newest generation takes no more frames."""
-        return os.path.exists(f"{self._layout.journal}/{self._generation:016d}.failed")
+        return self._failed == self._generation or os.path.exists(
+            f"{self._layout.journal}/{self._generation:016d}.failed"
+        )
 
     def start(self, header: Header, lines: Sequence[bytes]) -> None:
         """Start a generation with the frames it carries over, durably, in one step."""
@@ -340,6 +377,14 @@ class Journal:
         failpoints.reach("journal.rotate_renamed")
         files.sync_directory(self._layout.journal)
         self.settle()
+
+    def restart(self, header: Header, frames: Sequence[Frame]) -> None:
+        """Start a generation after one that could not be read on, with the frames main lacks."""
+        renumbered = [
+            msgspec.structs.replace(frame, frame=header.last_frame + 1 + place)
+            for place, frame in enumerate(frames)
+        ]
+        self.start(header, [encode_frame(frame) for frame in renumbered])
 
     def trim(self) -> None:
         """Delete old generations beyond what is kept as a change feed."""

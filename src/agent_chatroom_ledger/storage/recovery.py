@@ -158,7 +158,7 @@ def _after_unclean_boot(committer: Committer) -> Located:
     builder.start(header.base)
     if not frames and main == header.base:
         return Located(header.last_frame, foreign=False)
-    tips = _replay(committer, frames)
+    tips = replay(committer)
     failpoints.reach("recovery.replayed")
     if main in tips:
         builder.start(str(main))
@@ -180,10 +180,14 @@ def _after_unclean_boot(committer: Committer) -> Located:
     return Located(tips[last], foreign=False)
 
 
-def _replay(committer: Committer, frames: Sequence[Frame]) -> dict[str, int]:
-    """Commit frames again on the base; return tip -> last frame for every commit made."""
+def replay(committer: Committer) -> dict[str, int]:
+    """Commit the generation's frames again on its base, durably.
+
+    Returns tip -> last frame for every commit made, the base first. Main is not moved.
+    """
     builder, layout = committer.builder, committer.layout
-    header = committer.intake.header
+    header, frames = committer.intake.header, committer.intake.frames
+    builder.start(header.base)
     tips = {header.base: header.last_frame}
     if frames:
         committer.journal.settle()
@@ -295,14 +299,3 @@ def needed(layout: Layout) -> bool:
     finally:
         follower.close()
     return bool(frames) and frames[-1].frame > state.frame
-
-
-def recover(layout: Layout) -> None:
-    """Finish what a killed process left: commit its frames and make a checkpoint."""
-    from agent_chatroom_ledger.storage.writer import Writer
-
-    writer = Writer(layout)
-    try:
-        writer.checkpoint()
-    finally:
-        writer.close()

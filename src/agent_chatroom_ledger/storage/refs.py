@@ -201,6 +201,16 @@ def replace_main(layout: Layout, new: str) -> None:
         os.unlink(f"{path}.lock")
 
 
+def point_head_at_main(layout: Layout) -> None:
+    """Let HEAD be main, under git's own lock."""
+    lock = f"{layout.git}/HEAD.lock"
+    take_mark(layout, lock, FOREIGN_LOCK_WAIT_SECONDS_MAX)
+    try:
+        files.replace(layout, f"{layout.git}/HEAD", _HEAD_ON_MAIN, sync=True)
+    finally:
+        os.unlink(lock)
+
+
 def sync_main(layout: Layout) -> None:
     """Make main durable, loose or packed."""
     if not files.sync_path(f"{layout.git}/{MAIN}"):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.storage.history import trailers
 from agent_chatroom_ledger.storage.layout import is_log
 from agent_chatroom_ledger.storage.objects import BLOB, COMMIT, TREE, parse_commit, parse_tree
 from agent_chatroom_ledger.storage.overlay import number_of
+from agent_chatroom_ledger.storage.source import CommitTree
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.issues import Findings
@@ -19,6 +20,23 @@ if TYPE_CHECKING:
 _KINDS = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
 _SUBMODULE_MODE = 0o160000
 _REMEMBERED_BYTES = 32 * 1024 * 1024
+
+
+# The trailer of a repair: the commit whose bytes it put back.
+RESTORED_FROM = "Restored-from"
+
+
+class _Doubt(NamedTuple):
+    """Something that a foreign commit did to a log: an error, unless a later one undid it.
+
+    It is undone if for every (path, bytes, wanted) of `undone_if` main's file begins with the
+    bytes, or does not, as wanted.
+    """
+
+    code: str
+    message: str
+    path: str
+    undone_if: tuple[tuple[str, bytes, bool], ...]
 
 
 class HistoryCheck:
@@ -35,6 +53,9 @@ class HistoryCheck:
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._kept_bytes = 0
         self.changed: set[str] = set()
+        self._doubts: list[_Doubt] = []
+        self._restored: list[CommitTree] = []
+        self._grown: list[tuple[str, bytes]] = []
 
     def run(self, main: str, known: str | None) -> bool:
         """Check main's history as far back as ``known``; tell whether ``known`` was met.
@@ -57,15 +78,40 @@ class HistoryCheck:
                 if parent not in seen:
                     seen.add(parent)
                     waiting.append(parent)
+        self._settle_doubts(main)
         return met
 
+    def _settle_doubts(self, main: str) -> None:
+        """Call an error what main still shows, and a warning what a repair has undone."""
+        if not self._doubts:
+            return
+        tree = CommitTree(self._objects, main)
+        for doubt in self._doubts:
+            try:
+                undone = all(
+                    (tree.read(path) or b"").startswith(content) == wanted
+                    for path, content, wanted in doubt.undone_if
+                )
+            except Corrupt:
+                undone = False
+            if undone:
+                self._found.warning(f"{doubt.code}_undone", f"{doubt.message}; undone", doubt.path)
+            else:
+                self._found.error(doubt.code, doubt.message, doubt.path)
+
     def _check(self, commit: CommitInfo) -> None:
+        self._restored = [
+            CommitTree(self._objects, value)
+            for key, value in trailers(commit.message)
+            if key == RESTORED_FROM and self._objects.has(value)
+        ]
         befores = [parent.tree for p in commit.parents if (parent := self._commit(p)) is not None]
         if not commit.parents:
             befores = [""]
         added: list[tuple[str, int]] = []
         for before in befores:
             added = []
+            self._grown = []
             self._compare(commit, before, commit.tree, "", added)
         if len(commit.parents) <= 1:
             self._check_trailers(commit, added)
@@ -78,12 +124,15 @@ class HistoryCheck:
         if says == has:
             return
         ours = any(key == "Frame" for key, _ in named)
-        self._found.error(
-            "commit_record_mismatch" if ours else "foreign_records",
-            f"commit {commit.oid[:12]} adds {', '.join(has) or 'no records'} and names "
-            f"{', '.join(says) or 'none'}",
-            commit.oid,
+        message = (
+            f"commit {commit.oid[:12]} adds {', '.join(has[:20]) or 'no records'} and names "
+            f"{', '.join(says[:20]) or 'none'}"
         )
+        if ours:
+            self._found.error("commit_record_mismatch", message, commit.oid)
+            return
+        undone = tuple((path, content, False) for path, content in self._grown)
+        self._doubts.append(_Doubt("foreign_records", message, commit.oid, undone))
 
     def _compare(
         self, commit: CommitInfo, old: str, new: str, prefix: str, added: list[tuple[str, int]]
@@ -116,7 +165,7 @@ class HistoryCheck:
         added: list[tuple[str, int]],
     ) -> None:
         content = b"" if now is None else self._blob(now, path)
-        if not is_log(path):
+        if not is_log(path) or (now is not None and self._is_restored(path, now.oid)):
             return
         if now is not None and now.mode & 0o170000 != 0o100000:
             self._found.error("symlink", f"{path} is no regular file in {commit.oid[:12]}", path)
@@ -127,16 +176,20 @@ class HistoryCheck:
             # Rooms that left are judged in the tree of main, by tombstones.
             return
         if not content.startswith(before):
-            self._found.error(
-                "log_changed", f"commit {commit.oid[:12]} changed bytes of {path}", path
-            )
+            message = f"commit {commit.oid[:12]} changed bytes of {path}"
+            self._doubts.append(_Doubt("log_changed", message, path, ((path, before, True),)))
             return
+        self._grown.append((path, content))
         log = path.rsplit("/", 3)[0]
         for line in content[len(before) :].split(b"\n")[:-1]:
             try:
                 added.append((log, number_of(line)))
             except Corrupt:
                 self._found.error("message_parse_failed", f"{path} holds a line of no record", path)
+
+    def _is_restored(self, path: str, oid: str) -> bool:
+        """Tell whether a repair put a segment back as an older commit that it names has it."""
+        return any(tree.oid(path) == oid for tree in self._restored)
 
     def _room_is_gone(self, commit: CommitInfo, path: str) -> bool:
         room = path.rsplit("/", 5)[0]

@@ -102,6 +102,21 @@ def view_covers(source: Source, mark: ViewMark) -> bool:
     )
 
 
+def whole_view(source: Source, state: RoomState) -> dict[str, bytes]:
+    """Return every page of a room's view, built from its logs in a tree."""
+    positions = {
+        log: {
+            origin: reading.last_number(source, f"{state.path}/{log}/{origin}")
+            for origin in reading.origins(source, state.path, log)
+        }
+        for log in ("messages", "operations")
+    }
+    reader = TreeViewReader(
+        source, state.path, state.origin, positions["messages"], positions["operations"]
+    )
+    return views.build_view(state, reader.messages_after({}), positions["operations"])
+
+
 def update_pages(source: Source, state: RoomState, mark: ViewMark) -> dict[str, bytes | None]:
     """Return the pages that differ once the view covers a mark; None for one that goes."""
     reader = TreeViewReader(source, mark.room, state.origin, mark.messages, mark.operations)

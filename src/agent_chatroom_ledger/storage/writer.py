@@ -11,10 +11,6 @@ import msgspec
 from agent_chatroom_ledger.domain.frames import Frame, FrameRecord, encode_frame
 from agent_chatroom_ledger.domain.records import Record, encode_record
 from agent_chatroom_ledger.errors import (
-    Busy,
-    Conflict,
-    Corrupt,
-    Forbidden,
     InvalidInput,
     LedgerError,
     NotYetCommitted,
@@ -112,32 +108,29 @@ class Writer:
         but their commit has to wait; and Busy, Forbidden or Corrupt when nothing was written.
         """
         self._require_open()
+        self.committer.require_writable_main()
         stored, last = self._append(build)
         if not stored:
             return ()
-        if self.mode == "group":
-            self._journal.sync()
-            failpoints.reach("writer.synced")
-            self.background.wake()
-            return stored
         try:
-            self.committer.commit(last)
-        except (Busy, Conflict, Corrupt, Forbidden, OSError) as error:
-            self._make_durable(error)
+            failpoints.reach("writer.appended")
+            if self.mode == "group":
+                self.committer.make_durable()
+                failpoints.reach("writer.synced")
+            else:
+                self.committer.commit(last)
+            self.background.wake()
+        except (LedgerError, OSError) as error:
+            try:
+                self.committer.make_durable()
+            except LedgerError as failed:
+                raise failed from error  # then the record is not safe, and that is said instead
             raise NotYetCommitted(
                 f"the record is safe in the journal, but its commit has to wait: {error}. Do not "
                 "send it again; the next write or `rooms verify --repair --apply` commits it",
                 records=tuple(item.record for item in stored),
             ) from error
-        self.background.wake()
         return stored
-
-    def _make_durable(self, error: Exception) -> None:
-        """Sync before saying that a frame is safe; if that fails too, the frame may be lost."""
-        try:
-            self._journal.sync()
-        except Busy as failed:
-            raise failed from error
 
     def _append(
         self, build: Callable[[Present], Sequence[Transaction]]
@@ -146,7 +139,7 @@ class Writer:
             self._intake.refresh()
             self._journal.settle(self._intake.generation)
             if self._journal.failed():
-                self._restart_generation()
+                self.committer.leave_failed_generation()
             with self._intake.mutex:
                 present = self.present
                 present.begin()
@@ -171,17 +164,7 @@ class Writer:
                 self._intake.accept(frames, end)
                 for item in stored:
                     present.note(item.log, item.record, item.line)
-        failpoints.reach("writer.appended")
         return tuple(stored), number
-
-    def _restart_generation(self) -> None:
-        """Leave a generation that the disk refused to sync: copy its frames into a new one."""
-        header = self._intake.header
-        self._journal.start(
-            msgspec.structs.replace(header, generation=header.generation + 1),
-            [encode_frame(frame) for frame in self._intake.frames],
-        )
-        self._intake.refresh()
 
     @property
     def background(self) -> Background:
@@ -197,13 +180,15 @@ class Writer:
     def commit(self) -> None:
         """Commit every frame that is durable or was appended by this process."""
         self._require_open()
-        self._intake.refresh()
-        self.committer.commit(self._intake.last_frame)
+        with files.clear_errors("committing what is pending"):
+            self._intake.refresh()
+            self.committer.commit(self._intake.last_frame)
 
     def checkpoint(self, views: Sequence[str] = ()) -> None:
         """Commit, compile views (those named and those of rooms written to), make all durable."""
         self._require_open()
-        self.committer.checkpoint(views)
+        with files.clear_errors("making a checkpoint"):
+            self.committer.checkpoint(views)
 
     def flush(self) -> None:
         """Commit and checkpoint everything; raise what the background could not do."""
@@ -217,8 +202,9 @@ class Writer:
         try:
             if self._background is not None:
                 self._background.stop()
-            if self._has_work():
-                self.committer.checkpoint()
+            with files.clear_errors("making the last checkpoint"):
+                if self._has_work():
+                    self.committer.checkpoint()
         finally:
             self._release()
             self._closed = True

@@ -1,0 +1,418 @@
+"""Mending what verify found, without losing a byte (DESIGN section 4, "Rewound or foreign main").
+
+The journal and the newest durable commit say what the ledger's own bytes are. What others put in
+their place stays readable: commits as parents or under `refs/ledger/kept/`, files in quarantine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger.domain import rooms as room_fold
+from agent_chatroom_ledger.domain.clock import from_micros, to_micros
+from agent_chatroom_ledger.domain.frames import Header
+from agent_chatroom_ledger.domain.records import decode_record, message_of
+from agent_chatroom_ledger.errors import Corrupt
+from agent_chatroom_ledger.storage import files, gitindex, journal, packlist, packs, recovery, refs
+from agent_chatroom_ledger.storage.commits import (
+    COMMIT_FORMAT,
+    LEDGER_NAME,
+    add_commit,
+    commit_bytes,
+)
+from agent_chatroom_ledger.storage.layout import ATTRIBUTES_FILE, LEDGER_FILE, is_log, is_ours
+from agent_chatroom_ledger.storage.objects import NO_OBJECT, Objects
+from agent_chatroom_ledger.storage.packs import PackBuilder
+from agent_chatroom_ledger.storage.reading import ROOMS, is_room, origins, record, records
+from agent_chatroom_ledger.storage.repository import origin_of
+from agent_chatroom_ledger.storage.source import CommitTree
+from agent_chatroom_ledger.storage.trees import differences, walk
+from agent_chatroom_ledger.storage.verifycommits import RESTORED_FROM
+from agent_chatroom_ledger.storage.viewpages import whole_view
+from agent_chatroom_ledger.storage.worktree import WorkTreeWriter
+from agent_chatroom_ledger.storage.writer import Writer
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.domain.frames import Frame
+    from agent_chatroom_ledger.storage.issues import Report
+    from agent_chatroom_ledger.storage.layout import Layout
+    from agent_chatroom_ledger.storage.source import Source
+
+_KEPT = "refs/ledger/kept"
+_REGULAR = 0o100644
+
+
+def repair(layout: Layout, report: Report) -> list[str]:
+    """Mend what a report names, and say in words what was done.
+
+    Raises Busy while another program holds git's locks, and Corrupt for damage that takes
+    records with it which nothing else holds: what is left of them is then in quarantine.
+    """
+    done: list[str] = []
+    with files.clear_errors("repairing the ledger"):
+        _mend_journal(layout, done)
+        writer = Writer(layout)
+        try:
+            with writer.committer.lock:
+                _Repair(writer, report, done).run()
+            writer.checkpoint()
+        finally:
+            writer.close()
+    return done
+
+
+def _mend_journal(layout: Layout, done: list[str]) -> None:
+    """Leave a generation with damage before valid frames, if main has what stood there."""
+    kept = journal.generations(layout)
+    if not kept:
+        return
+    path = journal.generation_path(layout, kept[-1])
+    data = files.read_bytes(path) or b""
+    scan = journal.scan(data, 0, None)
+    if scan.header is not None and not (scan.rest and journal.holds_valid_frame(scan.rest)):
+        return
+    place = files.quarantine(layout, f"rot-{path.name}", data)
+    frames = {frame.frame: frame for frame in (*scan.frames, *journal.salvage(scan.rest))}
+    objects = Objects(layout)
+    own = journal.Journal(layout)
+    try:
+        main = refs.read_main(layout)
+        tree = CommitTree(objects, main)
+        newest = max(frames, default=0)
+        at = from_micros((objects.commit(main).committer_seconds + 1) * 1_000_000)
+        if scan.header is not None:
+            at = max(at, scan.header.newest_at)
+        lost: list[str] = []
+        pending = []
+        first = (scan.header.last_frame if scan.header else min(frames, default=1) - 1) + 1
+        for number in range(first, newest + 1):
+            frame = frames.get(number)
+            if frame is None:
+                lost.append(str(number))
+                continue
+            for item in frame.records:
+                at = max(at, decode_record(bytes(item.record)).at)
+            if not _is_in(frame, tree):
+                pending.append(frame)
+        if lost and pending:
+            raise Corrupt(
+                f"the journal is damaged, and main lacks frames {', '.join(lost)}; the bytes are "
+                f"kept in {place}. Nothing was changed: ask for help before deleting anything",
+                code="journal_rot",
+                path=str(place),
+            )
+        with own.lock:
+            own.settle()
+            header = Header(
+                generation=kept[-1] + 1,
+                base=main,
+                newest_at=at,
+                last_frame=newest - len(pending),
+                commit_format=COMMIT_FORMAT,
+                origin=scan.header.origin if scan.header else origin_of(layout) or "",
+            )
+            own.restart(header, pending)
+        # Its bytes are in quarantine; here they would stop every reader of the feed.
+        path.unlink()
+        done.append(f"left the damaged journal {path.name}, kept in quarantine as {place.name}")
+    finally:
+        own.close()
+        objects.close()
+
+
+def _is_in(frame: Frame, tree: CommitTree) -> bool:
+    """Tell whether a commit's tree holds every record of a frame; views can be folded again."""
+    for item in frame.records:
+        line = bytes(item.record)
+        if record(tree, item.log, decode_record(line).n) != line:
+            return False
+    return True
+
+
+class _Repair:
+    """One repair under the commit lock."""
+
+    def __init__(self, writer: Writer, report: Report, done: list[str]) -> None:
+        self._writer = writer
+        self._committer = writer.committer
+        self._layout = writer.layout
+        self._objects = writer.committer.objects
+        self._report = report
+        self._done = done
+        self._sources: dict[str, None] = {}  # commits whose bytes are put back
+
+    def run(self) -> None:
+        """Mend HEAD, main, main's tree, the work tree and the index, in this order."""
+        self._mend_head()
+        self._committer.intake.refresh()
+        self._committer.take_index_lock()
+        truth = self._truth()
+        tip = self._mend_main(truth)
+        self._mend_tree(truth, tip)
+        self._committer.commit_locked(checkpoint_foreign=False)
+        self._mend_files()
+
+    def _keep(self, commit: str) -> None:
+        """Keep a commit that nothing may name any more."""
+        name = f"{_KEPT}/{commit[:16]}"
+        if refs.read_ref(self._layout, name) == NO_OBJECT:
+            refs.move(self._layout, name, NO_OBJECT, commit, sync=True)
+
+    def _mend_head(self) -> None:
+        layout = self._layout
+        found = refs.head(layout)
+        if found == refs.MAIN:
+            return
+        if len(found) == len(NO_OBJECT) and self._objects.has(found):
+            self._keep(found)
+        refs.point_head_at_main(layout)
+        self._done.append(f"pointed HEAD at main again; it was {found or 'unreadable'}")
+
+    def _truth(self) -> str:
+        """Return the newest commit that the journal makes on its durable base."""
+        header = self._committer.intake.header
+        if not self._objects.has(header.base):
+            raise Corrupt(
+                f"the durable commit {header.base[:12]} is gone from git's objects; restore "
+                ".git/objects from a backup or a clone, then repair again",
+                code="missing_object",
+                object=header.base,
+            )
+        tips = recovery.replay(self._committer)
+        return list(tips)[-1]
+
+    def _mend_main(self, truth: str) -> str:
+        """Let main descend from the truth; return what it names then."""
+        layout, objects = self._layout, self._objects
+        try:
+            main = refs.read_main(layout)
+        except Corrupt:
+            main = NO_OBJECT
+        if main == truth:
+            return main
+        if main == NO_OBJECT or not objects.has(main):
+            refs.replace_main(layout, truth)
+            self._done.append(f"main was lost; it is {truth[:12]} again")
+            return truth
+        if recovery.descends(objects, main, truth):
+            return main
+        if recovery.descends(objects, truth, main):
+            refs.move(layout, refs.MAIN, main, truth)
+            self._done.append(f"moved main forward again, from {main[:12]} to {truth[:12]}")
+            return truth
+        self._keep(main)
+        merged = self._reunite(truth, main)
+        refs.move(layout, refs.MAIN, main, merged)
+        self._done.append(
+            f"reunited {truth[:12]}, where the ledger was, with {main[:12]}, where main was"
+        )
+        return merged
+
+    def _reunite(self, truth: str, main: str) -> str:
+        """Make a commit with both parents: our paths from the truth, the user's from main."""
+        builder = self._committer.builder
+        builder.start(truth)
+        pack = PackBuilder()
+        trees = (self._objects.commit(truth).tree, self._objects.commit(main).tree)
+        for path, _, old, mode, new in differences(self._objects, *trees):
+            if new is None or mode != _REGULAR:
+                continue
+            if not is_ours(path) or (is_log(path) and self._may_take(path, old, new)):
+                builder.editor.write(path, self._objects.blob(new), pack)
+        commit = self._commit(pack, (truth, main), f"Reunite main with {main[:12]}\n")
+        self._store(pack)
+        return commit
+
+    def _may_take(self, path: str, old: str | None, new: str) -> bool:
+        """Tell whether another branch's segment only adds records of another origin."""
+        if path.rsplit("/", 4)[1] == self._writer.origin:
+            return False
+        before = b"" if old is None else self._objects.blob(old)
+        return self._objects.blob(new).startswith(before)
+
+    def _commit(self, pack: PackBuilder, parents: tuple[str, ...], message: str) -> str:
+        present, builder = self._committer.present, self._committer.builder
+        seconds = to_micros(present.newest_at) // 1_000_000
+        tree = builder.editor.finish(pack)
+        return add_commit(
+            pack,
+            commit_bytes(
+                tree,
+                parents,
+                message,
+                author=LEDGER_NAME,
+                said=seconds,
+                origin=builder.origin,
+                at=seconds,
+            ),
+        )
+
+    def _store(self, pack: PackBuilder) -> None:
+        name, data, index = pack.finish()
+        packlist.note(self._layout, name, 1)
+        packs.store(self._layout, name, data, index, sync=True)
+        packs.release(self._layout, (name,))
+        self._objects.forget()
+
+    def _mend_tree(self, truth: str, tip: str) -> None:
+        """Put logs and rooms back in main's tree, and fold what does not fit them again."""
+        builder, objects = self._committer.builder, self._objects
+        builder.start(tip)
+        pack = PackBuilder()
+        back: list[str] = []
+        rooms: set[str] = set()
+        trees = (objects.commit(truth).tree, objects.commit(tip).tree)
+        for path, _, old, mode, new in differences(objects, *trees):
+            if not is_ours(path):
+                continue
+            room = _room_of(builder.editor, path)
+            if room:
+                rooms.add(room)
+            if path in (LEDGER_FILE, ATTRIBUTES_FILE) and old is not None:
+                builder.editor.write(path, objects.blob(old), pack)
+                back.append(path)
+            elif is_log(path) and self._put_back(path, old, mode, new, pack):
+                back.append(path)
+                rooms.add(path.rsplit("/", 5)[0] if path.startswith(ROOMS) else "")
+        rooms |= self._rooms_in_report()
+        back += [
+            room
+            for room in self._missing_rooms()
+            if not is_room(builder.editor, room) and self._graft(room, tip)
+        ]
+        folded = [room for room in sorted(rooms - {""}) if self._fold(room, pack)]
+        self._committer.builder.editor.finish(pack)
+        if not pack and not back:
+            self._settle(tip)
+            return
+        if back:
+            self._sources[truth] = None
+        message = (
+            f"Repair: {len(back)} paths put back, {len(folded)} rooms folded again\n\n"
+            + "".join(f"Room: {room}\n" for room in folded[:100])
+            + "".join(f"{RESTORED_FROM}: {commit}\n" for commit in self._sources)
+        )
+        commit = self._commit(pack, (tip,), message)
+        self._store(pack)
+        refs.move(self._layout, refs.MAIN, tip, commit)
+        self._settle(commit)
+        self._done += [f"put back {path} in main" for path in back]
+        self._done += [f"folded {room} again in main" for room in folded]
+
+    def _put_back(
+        self, path: str, old: str | None, mode: int, new: str | None, pack: PackBuilder
+    ) -> bool:
+        """Let a segment hold the ledger's bytes again; True when it did not.
+
+        In this origin's logs only the ledger writes. Those of others may have grown by a merge.
+        """
+        editor, objects = self._committer.builder.editor, self._objects
+        right = None if old is None else objects.blob(old)
+        found = None if new is None or mode != _REGULAR else objects.blob(new)
+        if path.rsplit("/", 4)[1] == self._writer.origin:
+            if found == right:
+                return False
+        elif right is None or (found is not None and found.startswith(right)):
+            return False
+        if right is None:
+            editor.remove(path)
+        else:
+            editor.write(path, right, pack)
+        return True
+
+    def _settle(self, commit: str) -> None:
+        """Let the commit path go on from here."""
+        builder = self._committer.builder
+        builder.start(commit)
+        frames = self._committer.intake.frames
+        last = frames[-1].frame if frames else self._committer.intake.header.last_frame
+        self._committer.remember(last)
+
+    def _rooms_in_report(self) -> set[str]:
+        editor = self._committer.builder.editor
+        return {_room_of(editor, issue.path) for issue in self._report.issues if issue.path}
+
+    def _missing_rooms(self) -> list[str]:
+        return [i.path for i in self._report.issues if i.code == "room_missing"]
+
+    def _graft(self, room: str, tip: str) -> bool:
+        """Put a room back as it was in the newest commit that has it."""
+        seen, waiting = {tip}, [tip]
+        while waiting and len(seen) < recovery.FOREIGN_COMMITS_MAX:
+            oid = waiting.pop(0)
+            tree = CommitTree(self._objects, oid).oid(room)
+            if tree is not None:
+                self._committer.builder.editor.graft(room, tree)
+                self._sources[oid] = None
+                return True
+            for parent in self._objects.commit(oid).parents:
+                if parent not in seen:
+                    seen.add(parent)
+                    waiting.append(parent)
+        return False
+
+    def _fold(self, room: str, pack: PackBuilder) -> bool:
+        """Write a room's projections anew; True when one of them was not the fold."""
+        editor = self._committer.builder.editor
+        messages = []
+        for origin in origins(editor, room, "operations"):
+            for _, line in records(editor, f"{room}/operations/{origin}"):
+                try:
+                    messages.append(message_of(line, origin, "operations", primary=False))
+                except Corrupt:
+                    continue  # keeps its bytes, and is skipped by every fold
+        if not messages:
+            return False
+        state = room_fold.fold_room(messages)
+        right = {
+            f"{room}/room.json": room_fold.room_json(state),
+            f"{room}/policy.json": room_fold.policy_json(state),
+        }
+        right |= {f"{room}/view/{name}": data for name, data in whole_view(editor, state).items()}
+        changed = False
+        for path, data in right.items():
+            if editor.read(path) != data:
+                editor.write(path, data, pack)
+                changed = True
+        for year in editor.names(f"{room}/view"):
+            directory = f"{room}/view/{year.rstrip('/')}"
+            for name in editor.names(directory):
+                if f"{directory}/{name}" not in right:
+                    editor.remove(f"{directory}/{name}")
+                    changed = True
+        return changed
+
+    def _mend_files(self) -> None:
+        """Let work tree and index show main; what else stood there goes to quarantine."""
+        layout, objects = self._layout, self._objects
+        main = self._committer.builder.tip
+        entries: list[tuple[str, bytes]] = []
+        written = 0
+        with WorkTreeWriter(layout) as tree:
+            for path, mode, oid in walk(objects, objects.commit(main).tree):
+                entry = gitindex.Entry(mode, oid)
+                if is_ours(path) and mode == _REGULAR:
+                    data = objects.blob(oid)
+                    written += tree.read(path) != data
+                    status = tree.put(path, None, data)
+                    if status.st_size == len(data):
+                        entry = gitindex.Entry(mode, oid, status)
+                entries.append((path, gitindex.raw_entry(path, entry)))
+            tree.sync()
+            aside = list(tree.quarantined)
+        wanted = gitindex.plain(entries)
+        if gitindex.read(layout) != wanted:
+            gitindex.write(layout, wanted, sync=True)
+            self._done.append("wrote git's index anew")
+        if written:
+            self._done.append(f"wrote {written} files of the work tree anew")
+        self._done += [f"moved foreign bytes to quarantine: {path}" for path in aside]
+
+
+def _room_of(editor: Source, path: str) -> str:
+    """Return the room that a path lies in, empty for none."""
+    while path.startswith(f"{ROOMS}/"):
+        if is_room(editor, path):
+            return path
+        path = path.rpartition("/")[0]
+    return ""
