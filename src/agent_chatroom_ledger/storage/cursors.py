@@ -11,7 +11,7 @@ import os
 import re
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -35,58 +35,82 @@ _HASH_CHARS = 16
 class Mark(msgspec.Struct, frozen=True):
     """The newest record of one origin that was acknowledged: its number and its id."""
 
-    n: int
+    n: Annotated[int, msgspec.Meta(ge=0)]
     id: str
 
 
+class _Entry(msgspec.Struct):
+    messages: dict[str, Mark]
+
+
+class _File(msgspec.Struct):
+    """What is read of a cursor file; what else it holds is kept, as bytes."""
+
+    format: int
+    schema: str
+    consumer: str
+    positions: dict[str, _Entry]
+    updated_at: str | None = None
+
+
+_decoder = msgspec.json.Decoder(_File)
+
+
 class Cursor:
-    """What a cursor file says. Values; fields that this version does not know are kept."""
+    """What a cursor file says. A value; fields that this version does not know are kept."""
 
-    __slots__ = ("_document", "_positions")
+    __slots__ = ("_content", "_file", "_positions")
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = document
+    def __init__(self, content: bytes) -> None:
+        """Read the bytes of a cursor file; raises msgspec.DecodeError for others."""
+        self._content = content
+        self._file = _decoder.decode(content)
         self._positions: dict[str, dict[str, int]] | None = None
 
     @property
     def document(self) -> dict[str, Any]:
         """The whole file, as JSON values."""
-        return dict(self._document)
+        found: dict[str, Any] = msgspec.json.decode(self._content)
+        return found
+
+    @property
+    def header(self) -> tuple[str, int, str]:
+        """The schema, the format and the consumer that the file names."""
+        return self._file.schema, self._file.format, self._file.consumer
 
     @property
     def updated_at(self) -> str | None:
         """When it was last changed, or None for a file that is not there yet."""
-        return self._document.get("updated_at")
+        return self._file.updated_at
 
     def positions(self) -> Mapping[str, Mapping[str, int]]:
         """Return the position in every room, by room id."""
         if self._positions is None:
             self._positions = {
-                room: {origin: mark["n"] for origin, mark in entry["messages"].items()}
-                for room, entry in self._document["positions"].items()
+                room: {origin: mark.n for origin, mark in entry.messages.items()}
+                for room, entry in self._file.positions.items()
             }
         return self._positions
 
     def marks(self, room_id: str) -> dict[str, Mark]:
         """Return the newest acknowledged record of each origin of a room."""
-        entry = self._document["positions"].get(room_id)
-        if entry is None:
-            return {}
-        return {origin: Mark(mark["n"], mark["id"]) for origin, mark in entry["messages"].items()}
+        entry = self._file.positions.get(room_id)
+        return {} if entry is None else dict(entry.messages)
 
     def moved(
         self, room_id: str, marks: Mapping[str, Mark], *, title: str, path: str, at: str
     ) -> Cursor:
         """Return the cursor with a room's marks replaced."""
-        entry = dict(self._document["positions"].get(room_id, {}))
+        document = self.document
+        entry = document["positions"].setdefault(room_id, {})
         entry["title"] = title
         entry["path"] = path
         entry["messages"] = {
             origin: {"n": mark.n, "id": mark.id} for origin, mark in sorted(marks.items())
         }
         entry["at"] = at
-        positions = {**self._document["positions"], room_id: entry}
-        return Cursor({**self._document, "updated_at": at, "positions": positions})
+        document["updated_at"] = at
+        return Cursor(msgspec.json.encode(document))
 
 
 class CursorFile:
@@ -110,15 +134,8 @@ class CursorFile:
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            return Cursor(
-                {
-                    "format": FORMAT,
-                    "schema": SCHEMA,
-                    "consumer": self._consumer,
-                    "updated_at": None,
-                    "positions": {},
-                }
-            )
+            nothing = _File(format=FORMAT, schema=SCHEMA, consumer=self._consumer, positions={})
+            return Cursor(msgspec.json.encode(nothing))
         except OSError as error:
             raise Forbidden(
                 f"The cursor file {self.path} cannot be read: {error}.", path=str(self.path)
@@ -134,7 +151,7 @@ class CursorFile:
                 raise Forbidden(
                     f"The cursor file {self.path} cannot be read: {error}.", path=str(self.path)
                 ) from error
-        cursor = Cursor(self._checked(content))
+        cursor = self._checked(content)
         self._known = (stamp, cursor)
         return cursor
 
@@ -183,42 +200,54 @@ class CursorFile:
         finally:
             lock.close()
 
-    def _checked(self, content: bytes) -> dict[str, Any]:
+    def _checked(self, content: bytes) -> Cursor:
+        cursor: Cursor | None = None
+        trouble = ""
         try:
-            document = msgspec.json.decode(content)
+            cursor = Cursor(content)
+            schema, number, consumer = cursor.header
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._damaged(str(error)) from error
-        if not isinstance(document, dict):
-            raise self._damaged("it is not a JSON object")
-        if document.get("schema") != SCHEMA:
+            trouble = str(error)
+            schema, number, consumer = self._says(content, trouble)
+        if schema != SCHEMA:
             raise InvalidInput(
-                f"{self.path} is not a cursor file of a ledger (its schema is "
-                f"{str(document.get('schema'))[:80]!r}); name another file.",
+                f"{self.path} is not a cursor file of a ledger (its schema is {schema[:80]!r}); "
+                "name another file.",
                 code="cursor_schema",
                 path=str(self.path),
             )
-        if document.get("format") != FORMAT:
+        if number != FORMAT:
             raise InvalidInput(
-                f"The cursor file {self.path} has format {str(document.get('format'))[:20]}; this "
-                f"version knows {FORMAT}: use the newer version.",
+                f"The cursor file {self.path} has format {number}; this version knows {FORMAT}: "
+                "use the newer version.",
                 code="cursor_format",
                 path=str(self.path),
             )
-        if document.get("consumer") != self._consumer:
+        if consumer != self._consumer:
             raise InvalidInput(
-                f"The cursor file {self.path} belongs to {str(document.get('consumer'))[:80]!r}, "
-                f"not to {self._consumer!r}; name another file.",
+                f"The cursor file {self.path} belongs to {consumer[:80]!r}, not to "
+                f"{self._consumer!r}; name another file.",
                 code="cursor_owner",
                 path=str(self.path),
             )
-        positions = document.get("positions")
-        if not isinstance(positions, dict):
-            raise self._damaged("it has no positions")
-        for room, entry in positions.items():
-            marks = entry.get("messages") if isinstance(entry, dict) else None
-            if not isinstance(marks, dict) or not all(map(_is_mark, marks.values())):
-                raise self._damaged(f"its position in room {room[:80]!r} is not one")
-        return document
+        if cursor is None:
+            raise self._damaged(trouble)
+        return cursor
+
+    def _says(self, content: bytes, trouble: str) -> tuple[str, int, str]:
+        """Return schema, format and consumer of a file that cannot be read otherwise."""
+        try:
+            found = msgspec.json.decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise self._damaged(trouble) from None
+        if not isinstance(found, dict):
+            raise self._damaged("it is not a JSON object")
+        number = found.get("format")
+        return (
+            str(found.get("schema")),
+            number if isinstance(number, int) else FORMAT,
+            str(found.get("consumer")),
+        )
 
     def _damaged(self, why: str) -> Corrupt:
         return Corrupt(
@@ -237,10 +266,3 @@ def cursor_name(consumer: str) -> str:
     readable = _UNSAFE.sub("-", consumer.lower()).strip("-")[:_READABLE_CHARS].strip("-")
     digest = sha256(consumer.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
     return f"{readable}-{digest}.json" if readable else f"{digest}.json"
-
-
-def _is_mark(mark: object) -> bool:
-    if not isinstance(mark, dict):
-        return False
-    n, identifier = mark.get("n"), mark.get("id")
-    return isinstance(n, int) and not isinstance(n, bool) and n >= 0 and isinstance(identifier, str)

@@ -255,19 +255,31 @@ def _segments_ascending(source: Source, log: str, n: int) -> Iterator[int]:
 
 
 def _segments_descending(source: Source, log: str, below: int | None = None) -> Iterator[int]:
-    """Yield the first numbers of the segments that hold numbers smaller than ``below``."""
-    if below is not None and below <= 1:
+    """Yield the first numbers of the segments that hold numbers smaller than ``below``.
+
+    Numbers have no gaps, so the directory of the segment before this one is known without
+    looking; it stops where that one is missing.
+    """
+    if below is None:
+        firsts = _newest_directory(source, log)
+    elif below > 1:
+        firsts = [n for n in _segments_in(source, log, directory_of(below - 1)) if n < below]
+    else:
         return
-    high, _, low = directory_of(below - 1).partition("/") if below else ("", "", "")
+    while firsts:
+        yield from reversed(firsts)
+        if firsts[0] <= 1:
+            return
+        firsts = _segments_in(source, log, directory_of(firsts[0] - 1))
+
+
+def _newest_directory(source: Source, log: str) -> list[int]:
+    """Return the first numbers of the segments in the newest directory that has any."""
     for outer in reversed(_levels(source, log)):
-        if high and int(outer) > int(high):
-            continue
         for inner in reversed(_levels(source, f"{log}/{outer}")):
-            if high and int(outer) == int(high) and int(inner) > int(low):
-                continue
-            for first in reversed(_segments_in(source, log, f"{outer}/{inner}")):
-                if below is None or first < below:
-                    yield first
+            if firsts := _segments_in(source, log, f"{outer}/{inner}"):
+                return firsts
+    return []
 
 
 def _gap(log: str, n: int) -> Corrupt:
