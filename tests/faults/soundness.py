@@ -10,10 +10,14 @@ import os
 import subprocess
 from collections import Counter
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger import Ledger
-from agent_chatroom_ledger.domain.records import Message
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent_chatroom_ledger.domain.records import Message
 
 
 @dataclass(frozen=True)
@@ -38,9 +42,26 @@ class Notebook:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
 
     def note(self, room: str, *messages: Message) -> None:
-        lines = [json.dumps(asdict(Acknowledged.of(room, message))) for message in messages]
+        self.write(*[Acknowledged.of(room, message) for message in messages])
+
+    def write(self, *told: Acknowledged) -> None:
+        lines = [json.dumps(asdict(one)) for one in told]
         os.write(self._descriptor, "".join(f"{line}\n" for line in lines).encode())
         os.fdatasync(self._descriptor)
+
+    def seen(self, n: int) -> None:
+        """Note that a cursor was moved to `n`, and the call returned."""
+        self._seen.write_text(f"{n}\n", encoding="ascii")
+
+    @property
+    def _seen(self) -> Path:
+        return self.path.with_suffix(".seen")
+
+
+def seen_in(notes: Path) -> int:
+    """Return how far the cursor was moved last, 0 when it never was."""
+    path = notes.with_suffix(".seen")
+    return int(path.read_text(encoding="ascii")) if path.exists() else 0
 
 
 def noted(*paths: Path) -> list[Acknowledged]:
@@ -68,18 +89,16 @@ def assert_sound(root: Path, acknowledged: list[Acknowledged]) -> dict[str, list
     Returns the messages of every room, for closer looks.
     """
     with Ledger.open(root) as ledger:
-        rooms = {
-            summary.path: ledger.room(summary.path).messages() for summary in ledger.rooms()
-        }
+        rooms = {summary.path: ledger.room(summary.path).messages() for summary in ledger.rooms()}
+        report = ledger.verify()
+    assert report.ok, [issue.message for issue in report.issues]
     assert_nothing_lost(rooms, acknowledged)
     assert_git_is_content(root)
     assert_commits_name_their_records(root, rooms)
     return rooms
 
 
-def assert_nothing_lost(
-    rooms: dict[str, list[Message]], acknowledged: list[Acknowledged]
-) -> None:
+def assert_nothing_lost(rooms: dict[str, list[Message]], acknowledged: list[Acknowledged]) -> None:
     """Every acknowledged message is there exactly once, with its bytes; numbers are dense."""
     for room, messages in rooms.items():
         by_origin: dict[str, list[int]] = {}
@@ -123,7 +142,8 @@ def logs_of(root: Path, revision: str = "main") -> dict[str, list[dict[str, obje
     for path, _ in sorted(blobs):
         head, _, data = data.partition(b"\n")
         size = int(head.split(b" ")[2])
-        lines, data = data[:size].decode("utf-8", "surrogatepass").split("\n")[:-1], data[size + 1 :]
+        lines = data[:size].decode().split("\n")[:-1]
+        data = data[size + 1 :]
         found.setdefault(path.rsplit("/", 3)[0], []).extend(json.loads(line) for line in lines)
     return found
 
@@ -143,9 +163,7 @@ def assert_commits_name_their_records(root: Path, rooms: dict[str, list[Message]
             for record in records
         )
         assert read == committed, room
-    trailers = git(
-        root, "log", "--format=%(trailers:key=Record,valueonly)%x00", "main"
-    ).decode()
+    trailers = git(root, "log", "--format=%(trailers:key=Record,valueonly)%x00", "main").decode()
     named = Counter(line for line in trailers.replace("\0", "").split("\n") if line)
     stored = Counter(str(record["id"]) for records in logs.values() for record in records)
     assert named == stored, (named - stored, stored - named)

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import time
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -42,10 +43,8 @@ def let_writers_be_killed(root: Path, random: Random, round_: int) -> list[Path]
         notebooks.append(notes)
         seed = random.randrange(1 << 30)
 
-        def write(mode: Mode = mode, place: int = place, notes: Path = notes, seed: int = seed):
-            workload.merge_early()
-            workload.keep_writing(root, f"Writer{place}", mode, notes, seed)
-
+        name = f"Writer{place}"
+        write = partial(workload.keep_writing, root, name, mode, notes, seed)
         running.append((random.uniform(0.01, 0.2), children.fork(write)))
     started = time.monotonic()
     for moment, child in sorted(running):

@@ -49,6 +49,7 @@ def merge_early() -> None:
 
 def keep_writing(root: Path, name: str, mode: Mode, notes: Path, seed: int) -> None:
     """Write whatever comes to mind until somebody kills this process."""
+    merge_early()
     random, notebook = Random(seed), Notebook(notes)
     while True:
         with Ledger.open(root, commit=mode) as ledger:

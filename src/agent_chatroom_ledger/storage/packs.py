@@ -12,6 +12,7 @@ import hashlib
 import os
 import struct
 import zlib
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.storage import failpoints, files
@@ -31,10 +32,13 @@ if TYPE_CHECKING:
 DEPTH_MAX = 50
 _OFS_DELTA = 6
 _DEFLATE_LEVEL = 2
+_STORED = struct.Struct("<HH")
+_SUM = struct.Struct(">I")
 _DELTA_BYTES_MIN = 60  # below this a delta does not pay
 _STORED_BYTES_MAX = 120  # ids do not compress: so short a delta is stored as it is
 
 
+@lru_cache(maxsize=8192)
 def size_number(number: int) -> bytes:
     """Encode a size as a delta's header does."""
     out = bytearray()
@@ -45,6 +49,7 @@ def size_number(number: int) -> bytes:
     return bytes(out)
 
 
+@lru_cache(maxsize=8192)
 def entry_header(kind: int, size: int) -> bytes:
     """Encode the kind and size that stand before every entry."""
     byte, size = kind << 4 | size & 15, size >> 4
@@ -56,6 +61,7 @@ def entry_header(kind: int, size: int) -> bytes:
     return bytes(out)
 
 
+@lru_cache(maxsize=8192)
 def offset_number(number: int) -> bytes:
     """Encode how far back a delta's base starts."""
     out = [number & 127]
@@ -68,6 +74,7 @@ def offset_number(number: int) -> bytes:
     return bytes(out)
 
 
+@lru_cache(maxsize=8192)
 def copy_instruction(offset: int, length: int) -> bytes:
     """Encode copying `length` bytes of the base from `offset`."""
     out = bytearray()
@@ -274,7 +281,7 @@ class PackBuilder:
         for run in self._runs:
             newest = run.newest if isinstance(run.newest, bytes) else bytes(run.newest.data)
             header = entry_header(run.kind, len(newest))
-            base = first = add(run.oids[-1], header + _deflate(newest, _DEFLATE_LEVEL))
+            base = first = add(run.oids[-1], header + _compress(newest))
             for position in range(len(run.older) - 1, -1, -1):
                 older = run.older[position]
                 if isinstance(older, int):
@@ -283,11 +290,11 @@ class PackBuilder:
                     ops, against = older[0], base
                 else:
                     header = entry_header(run.kind, len(older[0]))
-                    whole = header + _deflate(older[0], _DEFLATE_LEVEL)
+                    whole = header + _compress(older[0])
                     base = add(run.oids[position], whole)
                     continue
                 back = offset_number(offset - against)
-                part = entry_header(_OFS_DELTA, len(ops)) + back + _deflate_delta(ops)
+                part = entry_header(_OFS_DELTA, len(ops)) + back + _compress(ops)
                 base = add(run.oids[position], part)
         body = b"".join((b"PACK", struct.pack(">II", 2, len(parts)), *parts))
         checksum = hashlib.sha1(body, usedforsecurity=False).digest()
@@ -318,14 +325,16 @@ def pack_index(entries: list[tuple[bytes, int, int]], checksum: bytes) -> bytes:
     return body + hashlib.sha1(body, usedforsecurity=False).digest()
 
 
-def store(layout: Layout, name: str, pack: bytes, index: bytes, *, sync: bool = False) -> None:
+def store(layout: Layout, name: str, pack: bytes, index: bytes, *, sync: bool = False) -> bool:
     """Put a pack beside git's own; it stays under `.keep` until `release`.
 
-    `.keep` first: a `git gc` of the user deletes packs that nothing refers to yet.
+    `.keep` first: a `git gc` of the user deletes packs that nothing refers to yet. False when it
+    was there already: a killed process may have stored it, and main may be on it.
     """
     stem = f"{layout.packs}/pack-{name}"
-    if os.path.exists(f"{stem}.idx"):
-        return
+    if os.path.exists(f"{stem}.idx") and os.path.exists(f"{stem}.pack"):
+        mark(layout, name)
+        return False
     temporary = files.write_temporary(layout, "pack", pack, mode=0o444, sync=sync)
     try:
         failpoints.reach("packs.pack_written")
@@ -346,6 +355,7 @@ def store(layout: Layout, name: str, pack: bytes, index: bytes, *, sync: bool = 
     failpoints.reach("packs.placed")
     if sync:
         files.sync_directory(layout.packs)
+    return True
 
 
 def mark(layout: Layout, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -45,6 +46,7 @@ _CONFIG = """\
 """
 _SECTION = re.compile(r"^\s*\[\s*([A-Za-z0-9.-]+)(?:\s+\"(.*)\")?\s*\]")
 _SETTING = re.compile(r"^\s*([A-Za-z][A-Za-z0-9-]*)\s*=\s*(.*?)\s*$")
+_UNFINISHED = ".git-new-"
 _OWN_MARK = b"This file marks git locks that belong to the ledger. Keep it.\n"
 
 
@@ -141,7 +143,10 @@ def create(root: Path, *, origin: str | None = None) -> Layout:
     """
     root = Path(os.path.abspath(root))
     if is_ledger(root):
-        return open_layout(root)
+        layout = open_layout(root)
+        with files.clear_errors(f"creating a ledger in {root}"):
+            _finish_creation(layout)
+        return layout
     if os.path.lexists(root / ".git"):
         raise Conflict(
             f"{root} is a git repository already; a ledger needs a directory of its own, for "
@@ -154,20 +159,29 @@ def create(root: Path, *, origin: str | None = None) -> Layout:
 
     with files.clear_errors(f"creating a ledger in {root}"):
         root.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=".git-new-", dir=root))
+        made = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root))
         try:
             _fill(made, origin)
-            try:
-                os.rename(made, root / ".git")
-            except OSError:
-                if not is_ledger(root):
-                    raise
+            os.rename(made, root / ".git")
+        except OSError:
+            # Somebody else was faster, and may have swept ours away as one that was given up.
+            if not is_ledger(root):
+                raise
         finally:
             shutil.rmtree(made, ignore_errors=True)
         files.sync_directory(root)
-        layout = Layout(root)
-        _lay_out(layout)
+        _finish_creation(Layout(root))
     return open_layout(root)
+
+
+def _finish_creation(layout: Layout) -> None:
+    """Lay out the first files, also those of a process that was killed before it did."""
+    import shutil
+
+    if not os.path.lexists(layout.root / LEDGER_FILE):
+        _lay_out(layout)
+    for given_up in layout.root.glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(given_up, ignore_errors=True)
 
 
 def _host_name() -> str:
@@ -270,12 +284,11 @@ def _lay_out(layout: Layout) -> None:
     """Put the first commit's files into the work tree."""
     from agent_chatroom_ledger.storage.objects import Objects
 
-    objects = Objects(layout)
-    for entry in objects.tree(objects.commit(refs.read_main(layout)).tree):
-        path = layout.root / entry.name
-        if not entry.is_tree and not os.path.lexists(path):
-            files.replace(layout, path, objects.blob(entry.oid), sync=True)
-    objects.close()
+    with contextlib.closing(Objects(layout)) as objects:
+        for entry in objects.tree(objects.commit(refs.read_main(layout)).tree):
+            path = layout.root / entry.name
+            if not entry.is_tree and not os.path.lexists(path):
+                files.replace(layout, path, objects.blob(entry.oid), sync=True)
 
 
 def _make_private(layout: Layout) -> None:
