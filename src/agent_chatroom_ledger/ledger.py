@@ -197,6 +197,8 @@ class Ledger:
     def room(self, name: str | Room) -> Room:
         """Find a room by path (with or without ``rooms/``), id, unique slug or unique title.
 
+        A title may have the folder before it, ``team/Big review``.
+
         Raises NotFound, or Conflict (code ``ambiguous``) when several bear the name; both list the
         nearest paths in ``fields["candidates"]``.
         """
@@ -371,7 +373,10 @@ class Ledger:
             return [row]
         if row := self.index.room_by_id(name):
             return [row]
-        return self.index.rooms_by_slug(name) or self.index.rooms_by_title(name)
+        if found := self.index.rooms_by_slug(name) or self.index.rooms_by_title(name):
+            return found
+        folder, _, title = name.removeprefix(f"{ROOMS}/").rpartition("/")
+        return [row for row in self.index.rooms_by_title(title) if folder and row.folder == folder]
 
     def _not_one(self, name: str, found: list[RoomRow]) -> LedgerError:
         if found:

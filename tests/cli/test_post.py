@@ -122,6 +122,7 @@ def test_create_makes_a_missing_room_in_its_folder(ask: Ask) -> None:
     again = ask("post", "team/ops/Big Deploy", "y", "--as", "A", "--create")
     assert again["room"] == found["room"]
     assert again["message"]["n"] == 2
+    assert ask("read", "team/ops/Big Deploy")["room"] == found["room"]
 
 
 def test_without_create_a_missing_room_is_an_error(ask: Ask) -> None:

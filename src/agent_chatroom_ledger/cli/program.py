@@ -75,7 +75,7 @@ class LazyGroup(click.Group):
             with formatter.section(title):
                 formatter.write_dl(rows)
 
-    def main(  # type: ignore[override]
+    def main(  # type: ignore[override]  # ours takes less than click's
         self,
         args: Sequence[str] | None = None,
         prog_name: str | None = None,

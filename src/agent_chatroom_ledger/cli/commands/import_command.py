@@ -20,6 +20,7 @@ BAD_LINES_SHOWN_MAX = 20
 
 
 @click.group("import")
+@common
 def command() -> None:
     """Import conversations from elsewhere.
 
@@ -52,7 +53,7 @@ def irc(session: Session, files: tuple[str, ...], room_name: str) -> None:
     with session.write(create=True, commit="group") as ledger:
         with progress("Importing", unit="bytes") as show:
             report = import_irc(ledger, room_name, files, progress=show)
-        room = ledger.room(room_name)
+        room = ledger.ensure_room(room_name)
         document = {"room": room_shape(room), **report.as_dict()}
         session.show(document, _lines(document))
 

@@ -26,6 +26,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 
 @click.group("policy")
+@common
 def command() -> None:
     """Show or change what a room's view leaves out.
 
