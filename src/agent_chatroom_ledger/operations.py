@@ -165,8 +165,11 @@ def plan_create(
 
     def names(directory: str) -> list[str]:
         start = directory + "/"
-        waiting = {reading.room_of(log) for log in overlay.logs()}
-        inside = {r[len(start) :].partition("/")[0] + "/" for r in waiting if r.startswith(start)}
+        inside = {
+            room[len(start) :].partition("/")[0] + "/"
+            for room in overlay.rooms()
+            if room.startswith(start)
+        }
         return sorted({*source.names(directory), *inside})
 
     path = placed(names, lambda p: reading.is_room(source, p, overlay), wanted)

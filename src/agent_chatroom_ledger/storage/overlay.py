@@ -10,7 +10,7 @@ from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.limits import NUMBER_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent_chatroom_ledger.domain.frames import Frame
 
@@ -25,19 +25,26 @@ class Overlay:
     Within one log the numbers it holds are consecutive, because a journal is.
     """
 
-    __slots__ = ("_bounds", "_decoded", "_raw")
+    __slots__ = ("_bounds", "_decoded", "_origins", "_raw")
 
     def __init__(self, frames: Iterable[Frame] = ()) -> None:
         self._raw: dict[str, list[bytes]] = {}
         self._decoded: dict[str, dict[int, bytes]] = {}
         self._bounds: dict[str, tuple[int, int]] = {}
+        # By the path above the origins, such as rooms/design-review/messages.
+        self._origins: dict[str, list[str]] = {}
         self.extend(frames)
 
     def extend(self, frames: Iterable[Frame]) -> None:
         """Take in further frames, which must come in journal order."""
         for frame in frames:
             for entry in frame.records:
-                self._raw.setdefault(entry.log, []).append(bytes(entry.record))
+                waiting = self._raw.get(entry.log)
+                if waiting is None:
+                    waiting = self._raw[entry.log] = []
+                    above, _, origin = entry.log.rpartition("/")
+                    self._origins.setdefault(above, []).append(origin)
+                waiting.append(bytes(entry.record))
 
     def lines(self, log: str) -> Mapping[int, bytes]:
         """Return the lines held of a log, by number, ascending; empty when there are none."""
@@ -59,9 +66,13 @@ class Overlay:
         """Return the first and the last number held of a log; None when there are none."""
         return self._bounds.get(log) if self.lines(log) else None
 
-    def logs(self) -> Iterable[str]:
-        """Return the paths of the logs of which records are held."""
-        return self._raw.keys()
+    def origins(self, above: str) -> Sequence[str]:
+        """Return the origins that wrote below a path such as ``rooms/design-review/messages``."""
+        return self._origins.get(above, ())
+
+    def rooms(self) -> set[str]:
+        """Return the paths of the rooms of which records are held."""
+        return {above.rpartition("/")[0] for above in self._origins} - {""}
 
     def __bool__(self) -> bool:
         return bool(self._raw)

@@ -47,8 +47,7 @@ def origins(source: Source, room: str, log: str, overlay: Overlay | None = None)
     above = f"{room}/{log}" if room else log
     found = {name[:-1] for name in source.names(above) if name.endswith("/")}
     if overlay:
-        start = above + "/"
-        found |= {path[len(start) :] for path in overlay.logs() if path.startswith(start)}
+        found.update(overlay.origins(above))
     return sorted(found)
 
 
@@ -171,8 +170,7 @@ def rooms(source: Source, overlay: Overlay | None = None) -> list[str]:
             # Each folder level may add one of its own for crowded folders.
             waiting += [(f"{directory}/{n[:-1]}", depth + 1) for n in names if n.endswith("/")]
     if overlay:
-        found |= {room_of(log) for log in overlay.logs()}
-        found.discard("")
+        found |= overlay.rooms()
     return sorted(found)
 
 
@@ -180,7 +178,7 @@ def is_room(source: Source, path: str, overlay: Overlay | None = None) -> bool:
     """Say whether there is a room at exactly this path."""
     if not path.startswith(ROOMS + "/"):
         return False
-    if overlay and any(room_of(log) == path for log in overlay.logs()):
+    if overlay and any(overlay.origins(f"{path}/{log}") for log in (OPERATIONS, MESSAGES)):
         return True
     return _is_room(source.names(path))
 

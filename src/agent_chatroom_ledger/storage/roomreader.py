@@ -157,9 +157,8 @@ class RoomReader:
         The projections are read for speed. The operations are folded instead when the journal
         holds some that the projections may lack, or when the projections cannot be read.
         """
-        in_journal = self._overlay is not None and any(
-            reading.room_of(log) == self.room and f"/{OPERATIONS}/" in log
-            for log in self._overlay.logs()
+        in_journal = self._overlay is not None and self._overlay.origins(
+            f"{self.room}/{OPERATIONS}"
         )
         if not in_journal:
             room = self._source.read(f"{self.room}/{ROOM_FILE}")
