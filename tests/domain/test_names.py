@@ -36,7 +36,6 @@ from agent_chatroom_ledger.limits import (
 )
 from tests.domain.samples import HOSTILE, hostile_texts
 
-
 # Reserved with any extension; our own names are reserved as they stand.
 DEVICES = RESERVED - {
     "messages",
