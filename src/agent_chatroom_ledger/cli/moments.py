@@ -1,13 +1,11 @@
-"""What a user writes for a time or a position, as the calls below take it."""
+"""What a user writes for a time, as the calls below take it."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from agent_chatroom_ledger.errors import InvalidInput
 
 _RELATIVE = re.compile(r"\d{1,6}\s*[smhdw](\s+ago)?|now|today|yesterday", re.ASCII | re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -20,7 +18,11 @@ def moment(text: str | None) -> str | None:
     """
     if text is None or not (_RELATIVE.fullmatch(text.strip()) or _DATE.match(text)):
         return text
-    return when(text).isoformat()
+    try:
+        return when(text).isoformat()
+    except InvalidInput:
+        # A branch may be named after a day.
+        return text
 
 
 def when(text: str) -> datetime:
@@ -28,17 +30,3 @@ def when(text: str) -> datetime:
     from agent_chatroom_ledger.domain.clock import parse_when
 
     return parse_when(text, datetime.now(UTC).astimezone())
-
-
-def position(text: str | None, origin: str) -> int | Mapping[str, int]:
-    """Return a position: a number, or a list such as `57,12@ci-9a1c` of one for each origin.
-
-    A number without an origin counts in `origin`, the one that the room was created in.
-    """
-    if text is None:
-        return 0
-    if text.isascii() and text.isdigit():
-        return int(text)
-    from agent_chatroom_ledger.domain.positions import decode_position
-
-    return decode_position(text, origin)

@@ -84,11 +84,11 @@ def _rich_table(headings: Sequence[str], rows: list[list[str]]) -> Iterator[str]
 
 
 @contextmanager
-def progress(label: str, *, unit: str = "") -> Iterator[Callable[[int, int], None]]:
-    """Show on stderr how far long work has come; yields a call that takes (done, of all).
+def progress(label: str, *, in_bytes: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Show on stderr that work is going on; yields a call that takes (done, of all).
 
-    With `unit="bytes"` sizes are shown, else counts. Without a terminal nothing is shown and
-    nothing is imported.
+    With `in_bytes` it shows how much of all is done, otherwise how long it has taken. Without a
+    terminal nothing is shown and nothing is imported.
     """
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
@@ -97,14 +97,16 @@ def progress(label: str, *, unit: str = "") -> Iterator[Callable[[int, int], Non
     from rich.progress import (
         BarColumn,
         DownloadColumn,
-        MofNCompleteColumn,
         Progress,
+        ProgressColumn,
         TextColumn,
         TimeElapsedColumn,
     )
 
-    count = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeElapsedColumn())
+    columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn()]
+    if in_bytes:
+        columns.append(DownloadColumn())
+    columns.append(TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

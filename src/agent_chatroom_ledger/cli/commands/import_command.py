@@ -51,7 +51,7 @@ def irc(session: Session, files: tuple[str, ...], room_name: str) -> None:
 
     # In groups: everything is committed when the command returns, and no line waits for its own.
     with session.write(create=True, commit="group") as ledger:
-        with progress("Importing", unit="bytes") as show:
+        with progress("Importing", in_bytes=True) as show:
             report = import_irc(ledger, room_name, files, progress=show)
         room = ledger.ensure_room(room_name)
         document = {"room": room_shape(room), **report.as_dict()}

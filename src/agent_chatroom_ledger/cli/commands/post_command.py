@@ -10,13 +10,15 @@ import click
 from agent_chatroom_ledger.cli.options import as_option, common, named, room_argument
 from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
 from agent_chatroom_ledger.cli.terminal import plain
-from agent_chatroom_ledger.errors import InvalidInput
+from agent_chatroom_ledger.errors import InvalidInput, NotFound
 from agent_chatroom_ledger.limits import BODY_BYTES_MAX, DATA_BYTES_MAX
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
     from agent_chatroom_ledger.cli.session import Session
+    from agent_chatroom_ledger.ledger import Ledger
+    from agent_chatroom_ledger.room import Room
 
 
 @click.command("post")
@@ -93,10 +95,18 @@ def command(
     }
     body = _body(text, file)
     with session.write(create=create) as ledger:
-        room = ledger.ensure_room(room_name, by=author) if create else ledger.room(room_name)
+        room = ledger.ensure_room(room_name, by=author) if create else _found(ledger, room_name)
         message = room.post(author, body, **fields)
         document = {"room": room_shape(room), "message": message_shape(message)}
         session.show(document, [f"{plain(room.path.removeprefix('rooms/'))} #{message.ref}"])
+
+
+def _found(ledger: Ledger, name: str) -> Room:
+    try:
+        return ledger.room(name)
+    except NotFound as error:
+        near = error.fields.get("candidates", [])
+        raise NotFound(f"{error.message} --create makes it.", room=name, candidates=near) from None
 
 
 def _body(text: str | None, file: str | None) -> str:
@@ -107,6 +117,8 @@ def _body(text: str | None, file: str | None) -> str:
     if file is not None and file != "-":
         with open(file, "rb") as stream:  # noqa: PTH123 - the path as typed, without pathlib
             return _decoded(stream, file)
+    if sys.stdin is None:
+        raise click.UsageError("Give TEXT, --file FILE, or standard input.")
     if sys.stdin.isatty():
         sys.stderr.write("The text, then Ctrl-D:\n")
     return _decoded(sys.stdin.buffer, "standard input")

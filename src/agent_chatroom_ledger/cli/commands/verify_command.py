@@ -10,7 +10,7 @@ from agent_chatroom_ledger.cli.failures import FAILURE
 from agent_chatroom_ledger.cli.options import apply_option, common
 from agent_chatroom_ledger.cli.plans import carry_out
 from agent_chatroom_ledger.cli.session import Session
-from agent_chatroom_ledger.cli.terminal import plain
+from agent_chatroom_ledger.cli.terminal import plain, progress
 from agent_chatroom_ledger.errors import Busy, Conflict, Corrupt, Forbidden
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def command(ctx: click.Context, full: bool, repair: bool, apply: bool) -> None:
     if apply and not repair:
         raise click.UsageError("--apply goes with --repair.")
     if not repair:
-        with _opened(session) as ledger:
+        with _opened(session) as ledger, progress("Verifying"):
             report = ledger.verify(full=full)
         session.show(report.as_dict(), _lines(report, session.paint))
         if not report.ok:
@@ -50,7 +50,9 @@ def command(ctx: click.Context, full: bool, repair: bool, apply: bool) -> None:
     from agent_chatroom_ledger import operations
 
     with session.write() if apply else session.read() as ledger:
-        done = carry_out(session, operations.plan_repair(ledger, full=full), apply=apply)
+        with progress("Verifying"):
+            plan = operations.plan_repair(ledger, full=full)
+        done = carry_out(session, plan, apply=apply)
     if apply and not done["ok"]:
         ctx.exit(FAILURE)
 
