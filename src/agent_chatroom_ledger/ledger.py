@@ -175,9 +175,9 @@ class Ledger:
         (``design-review_2``). ``id`` makes the call idempotent: the same id with the same title
         and folder again returns the room that is there, with others it is a Conflict.
         """
-        from agent_chatroom_ledger import operations
+        from agent_chatroom_ledger.creation import create_room
 
-        return operations.create_room(
+        return create_room(
             self, title, folder=folder, members=members, by=by, reason=reason, room_id=id
         )
 
@@ -186,13 +186,13 @@ class Ledger:
 
         Of several who ask at once only one makes it. An ambiguous name is a Conflict all the same.
         """
-        from agent_chatroom_ledger import operations
+        from agent_chatroom_ledger.creation import create_room
 
         try:
             return self.room(name)
         except NotFound:
             folder, _, title = name.strip().removeprefix(f"{ROOMS}/").strip("/").rpartition("/")
-            return operations.create_room(self, title, folder=folder, by=by, if_missing=True)
+            return create_room(self, title, folder=folder, by=by, if_missing=True)
 
     def room(self, name: str | Room) -> Room:
         """Find a room by path (with or without ``rooms/``), id, unique slug or unique title.

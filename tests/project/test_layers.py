@@ -21,6 +21,7 @@ LAYERS = {
     "ledger": 3,
     "room": 3,
     "consumers": 3,
+    "creation": 3,
     "operations": 3,
     "": 3,  # The package itself: the public face, made of the use cases.
     "cli": 4,
