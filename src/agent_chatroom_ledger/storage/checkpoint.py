@@ -199,7 +199,8 @@ class Checkpoint:
             data = self.index_of(main, entries.items()) if patched is None else patched
         else:
             return
-        gitindex.write(layout, data, sync=False)
+        # Durable before the generation that builds on it: nobody looks at all of it after a cut.
+        gitindex.write(layout, data, sync=True)
 
     def index_of(self, main: str, entries: Iterable[tuple[str, gitindex.Entry | None]]) -> bytes:
         """Lay out a plain index of main, with the stats of files that are known to equal it."""

@@ -118,6 +118,14 @@ def sync_directory(path: Path | str) -> None:
         os.close(descriptor)
 
 
+def sync_tree(path: Path | str) -> None:
+    """Make a whole directory durable: its files, its directories, and all their names."""
+    for directory, _, names in os.walk(path, topdown=False):
+        for name in names:
+            sync_path(os.path.join(directory, name))
+        sync_directory(directory)
+
+
 def temporary_name(layout: Layout, stem: str) -> str:
     """Return a fresh path in the ledger's own temporary directory."""
     return f"{layout.tmp}/{stem}-{os.getpid()}-{next(_serial)}-{time.monotonic_ns():x}"

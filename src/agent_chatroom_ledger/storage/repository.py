@@ -158,10 +158,12 @@ def create(root: Path, *, origin: str | None = None) -> Layout:
     import tempfile
 
     with files.clear_errors(f"creating a ledger in {root}"):
+        fresh = [path.parent for path in (root, *root.parents) if not path.exists()]
         root.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root))
         try:
             _fill(made, origin)
+            files.sync_tree(made)
             os.rename(made, root / ".git")
         except OSError:
             # Somebody else was faster, and may have swept ours away as one that was given up.
@@ -169,7 +171,8 @@ def create(root: Path, *, origin: str | None = None) -> Layout:
                 raise
         finally:
             shutil.rmtree(made, ignore_errors=True)
-        files.sync_directory(root)
+        for directory in (root, *fresh):
+            files.sync_directory(directory)
         _finish_creation(Layout(root))
     return open_layout(root)
 

@@ -1,0 +1,100 @@
+"""Simulated power cuts at random moments: what was acknowledged survives them (invariant 3)."""
+
+from __future__ import annotations
+
+import shutil
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger.storage import failpoints, files
+from tests.faults import children, workload
+from tests.faults.life import Life
+from tests.faults.powercut import Shadow, remove
+from tests.faults.soundness import assert_sound, noted, seen_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.faults.workload import Mode
+
+SEED = 11
+CUTS = 60
+MODES: tuple[Mode, ...] = ("sync", "group")
+
+
+def cut_at_random(
+    folder: Path, seed: int, chance: float, act: Callable[[], None], *, durable: bool
+) -> int:
+    """Let a child act on `folder/ledger`, and build what cuts at some of its steps leave.
+
+    Each cut is a folder with the ledger, and the notes as they were at that moment.
+    """
+
+    def run() -> None:
+        workload.without_background()
+        workload.merge_early()
+        random = Random(seed)
+        shadow = Shadow(folder / "ledger")
+        if durable:
+            shadow.all_is_durable()
+        shadow.listen()
+        number = 0
+
+        def at(_: str) -> None:
+            nonlocal number
+            if random.random() < chance and (folder / "ledger").exists():
+                number += 1
+                cut = folder / f"cut-{number}"
+                cut.mkdir()
+                shadow.cut(cut / "ledger", random)
+                for name in ("notes", "notes.seen"):
+                    if (folder / name).exists():
+                        shutil.copy(folder / name, cut / name)
+
+        failpoints.observe(at)
+        act()
+
+    return children.run(run)
+
+
+def check(cut: Path) -> None:
+    """Reopen after the cut; a ledger that nobody was told of may be missing."""
+    told = noted(cut / "notes")
+    create = not told
+    with Ledger.open(cut / "ledger", create=create) as ledger:
+        rooms = ledger.rooms()
+        if rooms:
+            room = ledger.room(rooms[0].path)
+            position = ledger.consumer("Reviewer").position(room).get(room.origin, 0)
+            assert position >= seen_in(cut / "notes"), "the cursor went back"
+    assert_sound(cut / "ledger", told)
+
+
+def check_all(folder: Path) -> int:
+    """Check every cut, name those that came out badly, and return how many there were."""
+    failures, number = [], 0
+    for number, cut in enumerate(sorted(folder.glob("cut-*")), 1):  # noqa: B007 - the count is used
+        try:
+            check(cut)
+        except Exception as error:  # noqa: BLE001 - every cut is to be named
+            failures.append(f"{cut}: {type(error).__name__}: {str(error)[:600]}")
+        else:
+            remove(cut)
+    assert not failures, f"{len(failures)} of {number}:\n" + "\n".join(failures)
+    return number
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_power_cut_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Mode
+) -> None:
+    """Whatever of the unsynced bytes and names has survived, in any mixture."""
+    life = Life(tmp_path / "ledger", tmp_path / "notes", mode)
+    steps = 900 if mode == "sync" else 500
+    assert cut_at_random(tmp_path, SEED, CUTS / steps, life.live, durable=False) == 0
+    monkeypatch.setattr(files, "boot_id", lambda: "the boot after the cut")
+    assert check_all(tmp_path) > CUTS / 2
