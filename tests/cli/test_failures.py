@@ -72,6 +72,15 @@ def test_a_command_that_does_not_exist_names_near_ones(invoke: Invoke) -> None:
     assert "Did you mean unread, read?" in invoke("unred").stderr
 
 
+def test_a_group_without_a_command_is_a_usage_error_with_its_help(invoke: Invoke, ask: Ask) -> None:
+    result = invoke("policy")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(
+        "rooms: Say which command of rooms policy.\nUsage: rooms policy"
+    )
+    assert ask("policy")["error"]["message"] == "Say which command of rooms policy."
+
+
 def test_options_may_stand_before_or_after_the_command(root: Path) -> None:
     for words in (["--root", str(root), "--json", "list"], ["list", "--json", "--root", str(root)]):
         process = subprocess.run(

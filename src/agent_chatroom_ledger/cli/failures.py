@@ -58,6 +58,10 @@ def _usage(
     error: click.UsageError,
 ) -> tuple[int, dict[str, Any], list[str]]:
     command = error.ctx.command_path if error.ctx is not None else session.program
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        # A group without a command: its message is its whole help text.
+        missing = f"Say which command of {command}."
+        return USAGE, _failure("usage", missing, command=command), [error.format_message()]
     hints = []
     if error.ctx is not None:
         hints.append(error.ctx.get_usage())

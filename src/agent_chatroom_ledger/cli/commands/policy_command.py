@@ -41,7 +41,7 @@ def command() -> None:
 @common
 @click.pass_obj
 def show(session: Session, room_name: str, at: str | None) -> None:
-    """Show which messages of ROOM are left out, and which stand-ins are shown."""
+    """Show what is left out of ROOM, and which stand-ins are shown."""
     from agent_chatroom_ledger.cli.moments import moment
 
     with session.read() as ledger:
@@ -84,7 +84,7 @@ def exclude(
     reason: str,
     apply: bool,
 ) -> None:
-    """Leave messages out of the view and the lenses of ROOM.
+    """Leave messages out of the view of ROOM, and of its lens.
 
     REFS are numbers, ranges and references: 3 5-9 57@ci-9a1c. The messages themselves stay.
     Prints the plan and writes only with --apply.
@@ -156,9 +156,9 @@ def standin(
     reason: str,
     apply: bool,
 ) -> None:
-    """Show a text in the place of messages of ROOM, which are left out.
+    """Show a text in the place of messages of ROOM.
 
-    Prints the plan and writes only with --apply.
+    The messages are left out of the view, and stay. Prints the plan and writes only with --apply.
     """
     from agent_chatroom_ledger import operations
 
@@ -190,9 +190,9 @@ def clear(
     reason: str,
     apply: bool,
 ) -> None:
-    """Take back everything that is left out of ROOM, and every stand-in.
+    """Show everything in ROOM again.
 
-    Prints the plan and writes only with --apply.
+    Takes back all that is left out, and every stand-in. Prints the plan and writes only with --apply.
     """
     from agent_chatroom_ledger import operations
 
