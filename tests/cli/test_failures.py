@@ -78,7 +78,7 @@ def test_a_group_without_a_command_is_a_usage_error_with_its_help(invoke: Invoke
     assert result.stderr.startswith(
         "rooms: Say which command of rooms policy.\nUsage: rooms policy"
     )
-    assert ask("policy")["error"]["message"] == "Say which command of rooms policy."
+    assert ask("policy")["error"]["code"] == "usage"
 
 
 def test_options_may_stand_before_or_after_the_command(root: Path) -> None:

@@ -192,7 +192,8 @@ def clear(
 ) -> None:
     """Show everything in ROOM again.
 
-    Takes back all that is left out, and every stand-in. Prints the plan and writes only with --apply.
+    Takes back all that is left out, and every stand-in. Prints the plan and writes only with
+    --apply.
     """
     from agent_chatroom_ledger import operations
 
