@@ -1,4 +1,4 @@
-"""Consumers: what is unread, and how a cursor moves."""
+"""Consumers: what is unread, and how a cursor moves (invariant 6)."""
 
 from __future__ import annotations
 

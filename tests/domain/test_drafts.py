@@ -1,4 +1,4 @@
-"""Drafts: what a caller says is stored exactly or refused with the limit and the way out."""
+"""Drafts: what a caller says is stored exactly or refused with the limit (invariant 9)."""
 
 from __future__ import annotations
 

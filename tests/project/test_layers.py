@@ -1,4 +1,4 @@
-"""Arrows point down only (DESIGN: layers): doors, then use cases, then storage, then domain."""
+"""Arrows point down only (docs/design.md 10): doors, then use cases, then storage, then domain."""
 
 from __future__ import annotations
 

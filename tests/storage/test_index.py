@@ -1,4 +1,4 @@
-"""The index: derived, disposable, as fresh as the journal, and never the only copy of anything."""
+"""The index: derived, disposable, as fresh as the journal, and never an only copy (invariant 8)."""
 
 from __future__ import annotations
 

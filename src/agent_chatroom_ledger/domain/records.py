@@ -48,7 +48,7 @@ _Time = Annotated[str, msgspec.Meta(min_length=27, max_length=27, pattern=TIME_P
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of a log; the fields stand in the order of their keys, and an empty one is absent.
 
-    The source of the format is DESIGN.md, section 3, "Record". An operation's ``body`` is a short
+    The source of the format is docs/formats.md, "Record". An operation's ``body`` is a short
     sentence in words, and its ``data`` the same for machines.
     """
 

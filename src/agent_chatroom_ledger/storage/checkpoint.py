@@ -1,4 +1,7 @@
-"""A checkpoint: views, work tree, durability, index, next generation (DESIGN section 4)."""
+"""A checkpoint: views, work tree, durability, index, next generation (docs/design.md 4).
+
+After it the work tree and git's index equal main (invariant 4).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The journal: frames on stable storage, in generations (DESIGN section 4).
+"""The journal: frames on stable storage, in generations (docs/design.md 4).
+
+A frame that was synced is acknowledged, and never lost (invariant 3).
 
 A generation is a file `journal/<16 digits>`: a header line, then frames with dense numbers. A
 checkpoint starts the next one and carries over what main lacks; the newest old ones stay as a

@@ -1,4 +1,4 @@
-"""Where everything of a ledger lies on disk (DESIGN section 3)."""
+"""Where everything of a ledger lies on disk (docs/design.md 3)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Locks between processes and threads: flock (msvcrt on Windows) with a thread lock inside.
 
 No lock is ever judged by age: the operating system frees it with its holder. Order: commit, then
-journal; nobody waits for the commit lock while holding the journal's (DESIGN section 4).
+journal; nobody waits for the commit lock while holding the journal's (docs/design.md 4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which frames main has, judged anew when the hint does not fit (DESIGN section 4).
+"""Which frames main has, judged anew when the hint does not fit (docs/design.md 4).
 
 Recovery is the commit path itself; here is only the judgement where it begins: after a kill, after
 a foreign commit, and after a power cut, when packs and main may be lost or damaged.

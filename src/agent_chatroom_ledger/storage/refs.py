@@ -1,6 +1,6 @@
 """The branch main, moved by compare-and-swap under git's own lock protocol.
 
-dulwich syncs the ref file at every move and cannot say whose lock is in its way (DESIGN section
+dulwich syncs the ref file at every move and cannot say whose lock is in its way (docs/design.md
 12); ours is synced at checkpoints only, and our marks are links to one permanent file, so that
 they are known as ours after any kill or power cut.
 """

@@ -1,4 +1,4 @@
-"""Mending what verify found, without losing a byte (DESIGN section 4, "Rewound or foreign main").
+"""Mending what verify found, without losing a byte (docs/design.md 4).
 
 The journal and the newest durable commit say what the ledger's own bytes are. What others put in
 their place stays readable: commits as parents or under `refs/ledger/kept/`, files in quarantine.

@@ -1,4 +1,4 @@
-"""A hint: which commit main named after which frame (DESIGN section 4, "Cold start").
+"""A hint: which commit main named after which frame (docs/design.md 4).
 
 It is trusted only if it names what main names and was written since the machine booted; deleting
 it costs a full check and nothing else.

@@ -1,4 +1,4 @@
-"""The whole ledger checked against its invariants (DESIGN section 9), by us and without git.
+"""The whole ledger checked against its invariants (docs/invariants.md), by us and without git.
 
 Nothing is mended here. History is read as far back as the last commit that verified clean; the
 present state (work tree, index, journal, cursors) is looked at every time.

@@ -1,4 +1,4 @@
-"""A room's compiled view, read from and updated in any tree (DESIGN section 3, "View pages")."""
+"""A room's compiled view, read from and updated in any tree (docs/formats.md, "View pages")."""
 
 from __future__ import annotations
 
