@@ -54,6 +54,8 @@ FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
 BATCH_FRAMES_MAX: Final = 500
 # Frames after which a checkpoint is due.
 CHECKPOINT_FRAMES_MAX: Final = 1_000
+# Frames that may wait for their commit in group mode before a write waits for the committer.
+BACKLOG_FRAMES_MAX: Final = 4_000
 # Messages that one call of post_many takes.
 POST_MANY_MAX: Final = 10_000
 # Old generations of the journal that stay as a change feed.

@@ -334,6 +334,7 @@ class Room:
         log = log_path(self.path, MESSAGES, present.origin)
         mine: dict[str, Record] = {}
         found: list[Transaction] = []
+        present.look_up(self.path, [draft.id for draft in drafts if draft.id is not None])
         for given in drafts:
             draft = _with_full_reply(given, state.origin, self.path, present)
             if draft.id is not None:

@@ -1,4 +1,6 @@
-"""Frames become commits: one pack for a batch, main moved by compare-and-swap (DESIGN section 4).
+"""Frames become commits: one pack for a batch, main moved by compare-and-swap (docs/design.md 4).
+
+Commits are in the journal's order, so that no cause comes after its effect (invariant 10).
 
 Whoever holds the commit lock commits everybody's frames. Recovery is this same path.
 """
@@ -72,6 +74,11 @@ class Committer:
         """Tell whether main holds a frame, by the hint alone."""
         state = self._state.read()
         return state is not None and state.frame >= frame and state.boot == self.boot
+
+    def hinted(self) -> int:
+        """Return the last frame that main is known to hold, by the hint alone."""
+        state = self._state.read()
+        return 0 if state is None else state.frame
 
     def require_writable_main(self) -> None:
         """Raise Conflict or Corrupt before anything is written to a rewound or damaged main.

@@ -109,8 +109,9 @@ class Cursor:
             origin: {"n": mark.n, "id": mark.id} for origin, mark in sorted(marks.items())
         }
         entry["at"] = at
-        document["updated_at"] = at
-        return Cursor(msgspec.json.encode(document))
+        # The positions stay last, below what is short.
+        positions = document.pop("positions")
+        return Cursor(msgspec.json.encode({**document, "updated_at": at, "positions": positions}))
 
 
 class CursorFile:

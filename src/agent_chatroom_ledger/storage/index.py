@@ -23,7 +23,7 @@ from agent_chatroom_ledger.storage.reading import MESSAGES, log_path
 from agent_chatroom_ledger.storage.source import WorkTree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.source import Source
@@ -186,6 +186,29 @@ class Index:
             if (place, kind) == (room, MESSAGES):
                 return log_path(room, MESSAGES, origin), n
         return None
+
+    def find_ids(self, room: str, record_ids: Iterable[str]) -> dict[str, tuple[str, int]]:
+        """Return log and number of the messages of a room that bear one of many ids.
+
+        The journal is followed once, so that many ids cost little more than one.
+        """
+        if not self._writable:
+            found = {i: self.find_id(room, i) for i in record_ids}
+            return {i: place for i, place in found.items() if place is not None}
+
+        def ask(link: sqlite3.Connection) -> dict[str, tuple[str, int]]:
+            places: dict[str, tuple[str, int]] = {}
+            for record_id in record_ids:
+                row = link.execute(
+                    "SELECT log, n FROM records JOIN logs USING (log_id) "
+                    "WHERE records.id = ? AND room = ? AND kind = ? AND n <= last",
+                    (record_id, room, MESSAGES),
+                ).fetchone()
+                if row is not None:
+                    places[record_id] = row
+            return places
+
+        return self._answer(ask)
 
     def correlated(self, correlation: str) -> list[tuple[str, str, str, int]]:
         """Return room, log, origin and number of the records of a correlation."""

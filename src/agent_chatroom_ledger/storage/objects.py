@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import traceback
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.errors import Corrupt
@@ -123,13 +124,16 @@ class Objects:
         with self._guard:
             try:
                 return self._get(oid)
-            except (KeyError, OSError, ValueError, AssertionError):
-                # A foreign repack may have taken away a pack that we had listed: look afresh, once.
-                self.forget()
+            except Exception as error:  # noqa: BLE001 - dulwich has many kinds, see below
+                # What its frames still hold of a pack would keep the pack from being closed.
+                traceback.clear_frames(error.__traceback__)
+            # A foreign repack may have taken away a pack that we had listed: look afresh, once.
+            self.forget()
             try:
                 return self._get(oid)
             except Exception as error:
                 # dulwich raises many kinds for damaged packs; to us they all mean one thing.
+                traceback.clear_frames(error.__traceback__)
                 raise Corrupt(
                     f"git object {oid} is missing or damaged ({type(error).__name__})",
                     code="missing_object",

@@ -13,7 +13,7 @@ from agent_chatroom_ledger.storage.overlay import Overlay
 from agent_chatroom_ledger.storage.source import WorkTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from agent_chatroom_ledger.storage.index import Index
     from agent_chatroom_ledger.storage.layout import Layout
@@ -103,7 +103,7 @@ class Opened:
                 self._writer = Writer(
                     self.layout,
                     self._commit,
-                    lookup=self._find_id,
+                    lookup=self._find_ids,
                 )
             return self._writer
 
@@ -151,9 +151,9 @@ class Opened:
                 f"The ledger in {self.layout.root} is open for reading only.", code="read_only"
             )
 
-    def _find_id(self, room: str, record_id: str) -> tuple[str, int] | None:
+    def _find_ids(self, room: str, record_ids: Iterable[str]) -> dict[str, tuple[str, int]]:
         # Not the index's own method: most writers never need an index, nor SQLite.
-        return self.index.find_id(room, record_id)
+        return self.index.find_ids(room, record_ids)
 
     def _require_open(self) -> None:
         if self._closed:

@@ -31,7 +31,7 @@ GROWN_MAX = 12
 JOINED_MAX = 8
 _GROWN_COMMITS = 16
 _PACKED_COMMITS = 200
-_JOINED_BYTES_MAX = 512 << 20
+_JOINED_BYTES_MAX = 24 << 20  # a merge holds its packs and their index in memory
 _OFS_DELTA = 6
 _FAN_END = 8 + 1024
 

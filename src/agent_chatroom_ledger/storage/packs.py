@@ -1,4 +1,4 @@
-"""The append-aware pack writer (DESIGN section 4, docs/decisions/0003).
+"""The append-aware pack writer (docs/decisions/0003-append-aware-packs.md).
 
 Every older version of a segment is a prefix of the newest, so in a pack the newest is stored whole
 and each older one as a single copy instruction; a tree changes one entry at a time, so an older
@@ -138,16 +138,17 @@ def compare(base: bytes, target: bytes) -> tuple[int, int]:
     return head, _common(base[: -most - 1 : -1], target[: -most - 1 : -1], most)
 
 
-def _deflate_delta(data: bytes) -> bytes:
-    if len(data) > _STORED_BYTES_MAX:
-        return _deflate(data, _DEFLATE_LEVEL)
+def _compress(data: bytes) -> bytes:
+    """Deflate; what is short and made of ids only is stored, because it would not shrink."""
     size = len(data)
+    if size > _STORED_BYTES_MAX:
+        return _deflate(data, _DEFLATE_LEVEL)
     return b"".join(
         (
             b"\x78\x01\x01",
-            struct.pack("<HH", size, size ^ 0xFFFF),
+            _STORED.pack(size, size ^ 0xFFFF),
             data,
-            struct.pack(">I", zlib.adler32(data)),
+            _SUM.pack(zlib.adler32(data)),
         )
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.domain import rooms as room_fold
@@ -17,7 +18,7 @@ from agent_chatroom_ledger.storage.objects import NO_OBJECT
 from agent_chatroom_ledger.storage.source import CommitTree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from agent_chatroom_ledger.domain.frames import Frame, Header
     from agent_chatroom_ledger.domain.records import Message, Record
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.source import Source
 
 CLOCK_BEHIND_MICROS_MAX = 24 * 3600 * 1_000_000
+
+
+Lookup = Callable[[str, Iterable[str]], Mapping[str, tuple[str, int]]]
 
 
 class Present:
@@ -39,9 +43,9 @@ class Present:
         self,
         objects: Objects,
         origin: str,
-        lookup: Callable[[str, str], tuple[str, int] | None],
+        lookup: Lookup,
     ) -> None:
-        """Read through `objects`; `lookup(room path, id)` asks the index for older ids."""
+        """Read through `objects`; `lookup(room path, ids)` asks the index for older ids."""
         self._objects = objects
         self._lookup = lookup
         self.origin = origin
@@ -55,6 +59,7 @@ class Present:
         self._newest = 0
         self._undo: list[tuple[str, int | None]] = []
         self._newest_before = 0
+        self._looked_up: dict[tuple[str, str], tuple[str, int] | None] = {}
 
     def reset(self, header: Header, frames: Sequence[Frame]) -> None:
         """Begin anew with a generation."""
@@ -95,6 +100,7 @@ class Present:
     def begin(self) -> None:
         """Remember what `rollback` goes back to."""
         self._undo = []
+        self._looked_up.clear()
         self._newest_before = self._newest
 
     def rollback(self) -> None:
@@ -173,11 +179,21 @@ class Present:
         line = self._lines.get((log, n))
         return reading.record(self.source, log, n) if line is None else line
 
+    def look_up(self, room: str, record_ids: Iterable[str]) -> None:
+        """Ask the index for many ids at once, for `find_id` under the same lock."""
+        if self._base == NO_OBJECT or not self._has_room_in_base(room):
+            return
+        unknown = [i for i in record_ids if (room, i) not in self._ids]
+        found = self._lookup(room, unknown) if unknown else {}
+        self._looked_up.update({(room, i): found.get(i) for i in unknown})
+
     def find_id(self, room: str, record_id: str) -> tuple[str, Record] | None:
         """Return the log and the record that has an id in a room's logs, None when it is unused."""
         found = self._ids.get((room, record_id))
         if found is None and self._base != NO_OBJECT and self._has_room_in_base(room):
-            found = self._lookup(room, record_id)
+            if (room, record_id) not in self._looked_up:
+                self.look_up(room, (record_id,))
+            found = self._looked_up[room, record_id]
         if found is None:
             return None
         record = self.record(*found)

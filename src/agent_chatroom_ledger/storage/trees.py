@@ -229,6 +229,19 @@ class TreeEditor:
         if not node.pending:
             return  # grafted whole
         head = tail = len(older)
+        if len(node.pending) == 1:
+            # One entry with a new id is the usual change, seven times a message.
+            ((name, value),) = node.pending.items()
+            if isinstance(value, Node) and name in node.trees:
+                self._flush(value, pack)
+                if value.data and value.oid is not None:
+                    spot = node.spots[name]
+                    node.data[spot : spot + 20] = value.oid
+                    node.pending = {}
+                    node.oid = hash_object(b"tree", node.data)
+                    if node.oid != before:
+                        pack.tree(node, older, spot, head - spot - 20)
+                    return
         for name, value in node.pending.items():
             if isinstance(value, Node):
                 self._flush(value, pack)

@@ -7,6 +7,7 @@ present state (work tree, index, journal, cursors) is looked at every time.
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,6 +28,8 @@ from agent_chatroom_ledger.storage.verifyfiles import check_files
 from agent_chatroom_ledger.storage.verifylogs import check_log, check_room
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.source import Source
 
@@ -55,10 +58,14 @@ def _verify(layout: Layout, objects: Objects, *, full: bool, remember: bool) -> 
     if main != NO_OBJECT:
         known = _check_history(objects, main, known, found)
         tree = CommitTree(objects, main)
-        places = _check_rooms_present(tree, found)
+        places: dict[str, str] = {}
+        with _named(found, OPERATIONS):
+            _check_rooms_present(tree, places, found)
         found.count("rooms", len(places))
-        _check_cursors(layout, places, found)
-        _check_journal(layout, tree, found)
+        with _named(found, str(layout.cursors)):
+            _check_cursors(layout, places, found)
+        with _named(found, str(layout.journal)):
+            _check_journal(layout, tree, found)
         _check_present(layout, objects, found, thorough=full)
     report = found.report(main="" if main == NO_OBJECT else main, since=known or "")
     if report.ok and remember and layout.writable and main not in (NO_OBJECT, known):
@@ -129,12 +136,24 @@ def _check_history(objects: Objects, main: str, known: str | None, found: Findin
             rooms.add(_room_of_file(tree, path))
     for log, firsts in sorted(logs.items()):
         room = room_of_log(log)
-        if room is None or tree.names(room):
-            check_log(tree, log, found, None if known is None else firsts)
+        with _named(found, log):
+            if room is None or tree.names(room):
+                check_log(tree, log, found, None if known is None else firsts)
     for room in sorted(rooms - {""}):
-        if tree.names(f"{room}/{OPERATIONS}") or tree.names(f"{room}/{MESSAGES}"):
-            check_room(tree, room, found, ids=known is None)
+        with _named(found, room):
+            if tree.names(f"{room}/{OPERATIONS}") or tree.names(f"{room}/{MESSAGES}"):
+                check_room(tree, room, found, ids=known is None)
     return known
+
+
+@contextmanager
+def _named(found: Findings, path: str) -> Iterator[None]:
+    """Turn damage that stops a check into an issue: verify reports, whatever it meets."""
+    try:
+        yield
+    except Corrupt as error:
+        code = "number_gap" if error.code == Corrupt.code else error.code
+        found.error(code, error.message, path)
 
 
 def _room_of_file(tree: Source, path: str) -> str:
@@ -147,32 +166,29 @@ def _room_of_file(tree: Source, path: str) -> str:
     return ""
 
 
-def _check_rooms_present(tree: Source, found: Findings) -> dict[str, str]:
+def _check_rooms_present(tree: Source, places: dict[str, str], found: Findings) -> None:
     """Check that every room that was ever created is there, or has a tombstone.
 
-    Returns the rooms' paths by id.
+    ``places`` takes the rooms' paths by id.
     """
-    places: dict[str, str] = {}
     for origin in reading.origins(tree, "", OPERATIONS):
-        log = log_path("", OPERATIONS, origin)
-        try:
-            for _, line in reading.records(tree, log):
+        for _, line in reading.records(tree, log_path("", OPERATIONS, origin)):
+            try:
                 record = decode_record(line)
-                data = record.data or {}
-                room_id, path = data.get("id"), data.get("path")
-                if record.kind != "room.create" or not room_id or not path:
-                    continue
-                places[str(room_id)] = str(path)
-                if not reading.is_room(tree, str(path)) and not _has_tombstone(tree, room_id):
-                    found.error(
-                        "room_missing",
-                        f"the room {path} is gone from main without a tombstone; "
-                        "`rooms verify --repair --apply` brings it back",
-                        str(path),
-                    )
-        except Corrupt as error:
-            found.error("message_parse_failed", error.message, log)
-    return places
+            except Corrupt:
+                continue
+            data = record.data or {}
+            room_id, path = data.get("id"), data.get("path")
+            if record.kind != "room.create" or not room_id or not path:
+                continue
+            places[str(room_id)] = str(path)
+            if not reading.is_room(tree, str(path)) and not _has_tombstone(tree, str(room_id)):
+                found.error(
+                    "room_missing",
+                    f"the room {path} is gone from main without a tombstone; "
+                    "`rooms verify --repair --apply` brings it back",
+                    str(path),
+                )
 
 
 def _has_tombstone(tree: Source, room_id: str) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from agent_chatroom_ledger import limits
 from agent_chatroom_ledger.domain.frames import Frame, FrameRecord, encode_frame
 from agent_chatroom_ledger.domain.records import Record, encode_record
 from agent_chatroom_ledger.errors import (
@@ -25,13 +28,15 @@ from agent_chatroom_ledger.storage.present import Present
 from agent_chatroom_ledger.storage.repository import prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from agent_chatroom_ledger.storage.background import Background
     from agent_chatroom_ledger.storage.layout import Layout
+    from agent_chatroom_ledger.storage.present import Lookup
 
 MODES = ("sync", "group")
-IDLE_SECONDS = 0.05
+_CATCH_UP_SECONDS = 0.002
+_STANDSTILL_SECONDS_MAX = 3.0
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -68,11 +73,11 @@ class Writer:
         self,
         layout: Layout,
         commit: str = "sync",
-        lookup: Callable[[str, str], tuple[str, int] | None] | None = None,
+        lookup: Lookup | None = None,
     ) -> None:
         """Prepare the ledger for writing; a fresh clone gets its origin here.
 
-        `lookup(room path, id)` tells which record of an older generation has an id; without it
+        `lookup(room path, ids)` tells which records of older generations have ids; without it
         a caller's own ids are only checked against the newest generation.
         """
         if commit not in MODES:
@@ -98,6 +103,7 @@ class Writer:
         self._objects = objects
         self.committer = Committer(self.layout, objects, self._journal, self._intake, self.present)
         self._closed = False
+        self._seen_committed = 0
         self.problem: LedgerError | None = None
 
     def transact(self, build: Callable[[Present], Sequence[Transaction]]) -> tuple[Stored, ...]:
@@ -120,6 +126,8 @@ class Writer:
             else:
                 self.committer.commit(last)
             self.background.wake()
+            if self.mode == "group":
+                self._hold_back(last)
         except (LedgerError, OSError) as error:
             try:
                 self.committer.make_durable()
@@ -131,6 +139,24 @@ class Writer:
                 records=tuple(item.record for item in stored),
             ) from error
         return stored
+
+    def _hold_back(self, last: int) -> None:
+        """Let commits catch up when too many frames wait for them, which bounds memory."""
+        if last - self._seen_committed <= limits.BACKLOG_FRAMES_MAX:
+            return
+        self._seen_committed = self.committer.hinted()
+        deadline = time.monotonic() + _STANDSTILL_SECONDS_MAX
+        while last - self._seen_committed > limits.BACKLOG_FRAMES_MAX:
+            time.sleep(_CATCH_UP_SECONDS)
+            reached = self.committer.hinted()
+            if reached > self._seen_committed:
+                self._seen_committed = reached
+                deadline = time.monotonic() + _STANDSTILL_SECONDS_MAX
+            elif time.monotonic() > deadline:
+                # Whoever should commit has died or is held up: do it here, or hear why not.
+                with contextlib.suppress(LedgerError):
+                    self.committer.commit(last)
+                return
 
     def _append(
         self, build: Callable[[Present], Sequence[Transaction]]
@@ -247,6 +273,6 @@ def _frame(transaction: Transaction, number: int) -> tuple[Frame, list[Stored]]:
     return frame, stored
 
 
-def _knows_nothing(room: str, record_id: str) -> tuple[str, int] | None:
-    del room, record_id
-    return None
+def _knows_nothing(room: str, record_ids: Iterable[str]) -> dict[str, tuple[str, int]]:
+    del room, record_ids
+    return {}
