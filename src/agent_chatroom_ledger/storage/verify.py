@@ -56,7 +56,8 @@ def _verify(layout: Layout, objects: Objects, *, full: bool, remember: bool) -> 
     main = _check_refs(layout, objects, found)
     known = None if full else _verified(layout)
     if main != NO_OBJECT:
-        known = _check_history(objects, main, known, found)
+        with _named(found, refs.MAIN):
+            known = _check_history(objects, main, known, found)
         tree = CommitTree(objects, main)
         places: dict[str, str] = {}
         with _named(found, OPERATIONS):
