@@ -1,4 +1,4 @@
-"""Names: none leaves its directory, forges a header, or is taken for our own files (invariant 7)."""
+"""Names: none leaves its directory, forges a header, or is taken for ours (invariant 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views: an update gives the bytes of a whole build, and reads no more than it must (invariant 2)."""
+"""Views: an update gives the bytes of a whole build and reads only what it must (invariant 2)."""
 
 from __future__ import annotations
 

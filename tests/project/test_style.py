@@ -32,7 +32,9 @@ def test_module_is_short_enough_to_read(path: Path) -> None:
 
 
 def test_lines_fit(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").split("\n")
+    text = path.read_text(encoding="utf-8")
+    # As the linter counts: the reason of an exception may stand beyond the edge.
+    lines = re.sub(r"  # (?:no[q]a|type): .*", "", text).split("\n")
     assert not [n for n, line in enumerate(lines, 1) if len(line) > LINE_CHARS_MAX]
 
 
