@@ -74,7 +74,7 @@ def test_through_takes_every_form(ledger: Ledger, room: Room, form: str) -> None
         "reference": message.full_ref,
         "position": {ledger.origin: 2},
     }[form]
-    assert reader.acknowledge(room, through=through) == {ledger.origin: 2}  # type: ignore[arg-type]
+    assert reader.acknowledge(room, through=through) == {ledger.origin: 2}
 
 
 def test_a_cursor_only_moves_forward_unless_told(ledger: Ledger, room: Room) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def test_a_directory_without_a_ledger_is_not_opened(tmp_path: Path) -> None:
     for options in ({}, {"read_only": True}, {"create": True, "read_only": True}):
         with pytest.raises(NotFound):
-            Ledger.open(tmp_path / "nothing", **options)  # type: ignore[arg-type]
+            Ledger.open(tmp_path / "nothing", **options)
     assert not (tmp_path / "nothing").exists()
 
 
@@ -40,7 +40,7 @@ def test_creating_where_there_is_one_opens_it(make_ledger: MakeLedger) -> None:
 
 def test_an_unknown_mode_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
-        Ledger.open(tmp_path / "x", create=True, commit="never")  # type: ignore[arg-type]
+        Ledger.open(tmp_path / "x", create=True, commit="never")
 
 
 def test_rooms_of_one_title_get_numbers(ledger: Ledger) -> None:
@@ -187,7 +187,7 @@ def test_a_reader_writes_nothing(ledger: Ledger) -> None:
             lambda: reader.room("here").compile(),
         ):
             with pytest.raises(Forbidden) as caught:
-                act()  # type: ignore[no-untyped-call]
+                act()
             assert caught.value.code == "read_only"
     assert _files(ledger.root) == before
 
@@ -358,4 +358,4 @@ def test_the_public_names_are_there() -> None:
         assert getattr(agent_chatroom_ledger, name) is not None
     assert set(agent_chatroom_ledger.__all__) == set(dir(agent_chatroom_ledger))
     with pytest.raises(AttributeError):
-        _ = agent_chatroom_ledger.nothing  # type: ignore[attr-defined]
+        _ = agent_chatroom_ledger.nothing

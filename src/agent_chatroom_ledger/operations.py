@@ -306,7 +306,7 @@ def _apply(room: Room, make: _Make, by: str, reason: str) -> Policy:
         at = present.next_time()
         record = record_of(draft, present.next_number(log), at, present.new_id())
         # What the fold would skip must not be written: ask it before, under the lock.
-        applied(state, message_of(encode_record(record), present.origin, OPERATIONS, True))  # noqa: FBT003
+        applied(state, message_of(encode_record(record), present.origin, OPERATIONS, True))  # noqa: FBT003 - the fourth of four
         return (Transaction((Entry(log, record),), requested_by=by, reason=reason),)
 
     check_author(by, "by")

@@ -14,7 +14,7 @@ def logstream(packages: str, folder: str, count: str) -> None:
     """Append events to mempalace's log."""
     # The package takes PYTHONPATH out of sys.path when it is imported; this entry stays.
     sys.path.insert(0, packages)
-    from mempalace.logstream import Logstream  # type: ignore[import-not-found]
+    from mempalace.logstream import Logstream
 
     with Logstream(db_path=f"{folder}/logstream.sqlite3") as log:
 

@@ -50,7 +50,7 @@ class FakeFrame(NamedTuple):
 
 
 def overlay_of(*numbers: int, log: str = LOG, body: str = "journal") -> Overlay:
-    return Overlay(FakeFrame((Entry(log, line(n, body)),)) for n in numbers)  # type: ignore[misc]
+    return Overlay(FakeFrame((Entry(log, line(n, body)),)) for n in numbers)
 
 
 class CountingTree(WorkTree):
