@@ -83,7 +83,7 @@ def _check(data: bytes) -> tuple[int, int]:
     return version, count
 
 
-def _find(data: bytes, path: bytes) -> int:
+def _find(data: bytes | bytearray, path: bytes) -> int:
     """Return where a plain entry starts, -1 when there is none."""
     key = struct.pack(">H", min(len(path), _NAME_MAX)) + path + b"\0"
     start = _HEADER.size
@@ -180,7 +180,7 @@ def patched(
                 spot = _HEADER.size
                 if previous is not None:
                     earlier = previous.encode("utf-8", "surrogateescape")
-                    spot = _find(body, earlier)  # type: ignore[arg-type]
+                    spot = _find(body, earlier)
                     if spot < 0:
                         return _merged(data, changes)
                     spot += _entry_size(len(earlier))
