@@ -39,19 +39,17 @@ class Shadow:
 
     def all_is_durable(self) -> None:
         """Take what is there for synced."""
-        for directory, _, files in os.walk(self._root):
-            self._note(os.open(directory, os.O_RDONLY))
-            for name in files:
-                self._note(os.open(os.path.join(directory, name), os.O_RDONLY))
+        for path in (self._root, *self._root.rglob("*")):
+            self._note(os.open(path, os.O_RDONLY))
 
     def listen(self) -> None:
         """Hear of every sync of this process from now on; it is a child that will not go back."""
 
-        def fsync(descriptor: Any) -> None:  # noqa: ANN401 - as os.fsync
+        def fsync(descriptor: Any) -> None:
             self._fsync(descriptor)
             self._note(os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY))
 
-        def fdatasync(descriptor: Any) -> None:  # noqa: ANN401 - as os.fdatasync
+        def fdatasync(descriptor: Any) -> None:
             self._fdatasync(descriptor)
             self._note(os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY))
 
@@ -84,7 +82,7 @@ class Shadow:
         if config.exists():
             # A ledger knows by the number of its directory that it was copied. It was not.
             text = config.read_text(encoding="utf-8", errors="replace")
-            was = os.stat(self._root / ".git").st_ino
+            was = (self._root / ".git").stat().st_ino
             now = (target / ".git").stat().st_ino
             config.write_text(text.replace(f"place = {was}\n", f"place = {now}\n"))
 
@@ -146,7 +144,8 @@ class _Cut:
         present = _content(self._shadow.descriptor(inode))
         if durable == present or self._style == "nothing unsynced":
             return durable
-        kept = durable if present.startswith(durable) else b""
+        # What was not written anew since it was synced is safe, whatever comes after it.
+        kept = durable[: _same(durable, present)]
         zeros = kept + b"\0" * (len(present) - len(kept))
         if self._style == "all unsynced":
             return present
@@ -155,6 +154,14 @@ class _Cut:
         torn = present[: self._random.randint(len(kept), len(present))]
         half = torn + b"\0" * (len(present) - len(torn))
         return self._random.choice((durable, present, zeros, torn, half))
+
+
+def _same(one: bytes, other: bytes) -> int:
+    """Return how many bytes at the start of both are the same."""
+    for place, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return place
+    return min(len(one), len(other))
 
 
 def _content(descriptor: int) -> bytes:

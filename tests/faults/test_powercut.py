@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -98,3 +99,26 @@ def test_a_power_cut_loses_nothing_that_was_acknowledged(
     assert cut_at_random(tmp_path, SEED, CUTS / steps, life.live, durable=False) == 0
     monkeypatch.setattr(files, "boot_id", lambda: "the boot after the cut")
     assert check_all(tmp_path) > CUTS / 2
+
+
+def test_a_power_cut_during_the_recovery_from_one_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recovering is cut short again and again, and the next boot begins it anew."""
+    life = Life(tmp_path / "ledger", tmp_path / "notes", "sync")
+    assert cut_at_random(tmp_path, SEED + 1, 12 / 900, life.live, durable=False) == 0
+    again = [cut for cut in sorted(tmp_path.glob("cut-*")) if noted(cut / "notes")]
+    boots = iter(range(1000))
+
+    def recover(cut: Path, boot: str) -> None:
+        files.boot_id = lambda: boot
+        Ledger.open(cut / "ledger").close()
+
+    number = 0
+    for cut in again:
+        act = partial(recover, cut, f"boot {next(boots)}")
+        assert cut_at_random(cut, SEED, 0.06, act, durable=True) == 0
+        monkeypatch.setattr(files, "boot_id", lambda: f"boot {next(boots)}")
+        number += check_all(cut)
+        check(cut)
+    assert number > 10

@@ -169,9 +169,7 @@ class Checkpoint:
         """Make packs, their directory, main and our anchor durable."""
         layout = self._layout
         packs.release_forgotten(layout)
-        for ref in (refs.MAIN, refs.TIP):
-            # Left by a killed process; git would refuse the user's own commit because of it.
-            refs.drop_mark(layout, f"{layout.git}/{ref}.lock")
+        refs.drop_forgotten(layout)
         files.sweep_temporary(layout)
         fresh = [pack.name for pack in packlist.read(layout) if not pack.synced]
         for name in fresh:

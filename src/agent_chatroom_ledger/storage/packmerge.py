@@ -61,6 +61,7 @@ def merge_small_packs(layout: Layout) -> None:
         gone = False
         for pack in own:
             if not os.path.exists(f"{layout.packs}/pack-{pack.name}.idx"):
+                packs.discard(layout, pack.name)  # a killed process may have got half-way
                 gone = True
             elif not _is_protected(layout, pack.name, listed):
                 classes[_class_of(pack.commits)].append(pack)

@@ -149,6 +149,8 @@ def _after_unclean_boot(committer: Committer) -> Located:
     layout, objects, builder = committer.layout, committer.objects, committer.builder
     header, frames = committer.intake.header, committer.intake.frames
     set_damaged_packs_aside(layout)
+    packs.release_forgotten(layout)
+    refs.drop_forgotten(layout)
     objects.forget()
     try:
         main: str | None = refs.read_main(layout)

@@ -185,6 +185,15 @@ def drop_mark(layout: Layout, path: str) -> None:
         os.unlink(path)
 
 
+def drop_forgotten(layout: Layout) -> None:
+    """Delete the ref locks that killed processes left; the caller holds the commit lock.
+
+    Because of them git would refuse the user's own commits.
+    """
+    for name in (MAIN, TIP):
+        drop_mark(layout, f"{layout.git}/{name}.lock")
+
+
 def move(layout: Layout, name: str, old: str, new: str, *, sync: bool = False) -> bool:
     """Let a ref name `new` if it names `old`; False when it names something else."""
     return Marks(layout).move(name, old, new, sync=sync)
