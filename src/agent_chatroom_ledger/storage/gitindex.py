@@ -168,7 +168,7 @@ def patched(
         for path in sorted(changes):
             name = path.encode("utf-8", "surrogateescape")
             entry = changes[path]
-            at = _find(body, name)  # type: ignore[arg-type]  # a bytearray finds as bytes do
+            at = _find(body, name)
             size = _entry_size(len(name))
             if at >= 0:
                 body[at : at + size] = b"" if entry is None else _encode(name, entry)
