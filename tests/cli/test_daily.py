@@ -137,6 +137,19 @@ def test_a_cursor_may_be_kept_elsewhere(talk: Invoke, ask: Ask, tmp_path: Path) 
     assert talk("unread", "--as", "B", "--cursor", file).exit_code == 1
 
 
+@pytest.mark.usefixtures("talk")
+def test_a_fresh_clone_is_read_and_acknowledged(
+    ask: Ask, root: Path, tmp_path: Path, git: Git
+) -> None:
+    git(tmp_path, "clone", "-q", str(root), "clone")
+    there = ("--root", str(tmp_path / "clone"))
+    assert len(ask("read", "design-review", *there)["messages"]) == 3
+    assert ask("unread", "--as", "A", *there)["total"] == 3
+    assert ask("seen", "design-review", "--as", "A", *there)["moved"] is True
+    assert ask("unread", "--as", "A", *there)["total"] == 0
+    assert ask("post", "design-review", "four", "--as", "A", *there)["message"]["ref"][:2] == "1@"
+
+
 def test_who_comes_from_the_environment(
     talk: Invoke, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:

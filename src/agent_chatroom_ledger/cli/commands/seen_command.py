@@ -14,6 +14,7 @@ from agent_chatroom_ledger.cli.transcript import position_text
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger.cli.session import Session
+    from agent_chatroom_ledger.ledger import Ledger
 
 
 @click.command("seen")
@@ -38,7 +39,7 @@ def command(
     otherwise. A number past the end is an error.
     """
     who = named(name)
-    with session.read() as ledger:
+    with _opened(session) as ledger:
         room = ledger.room(room_name)
         consumer = ledger.consumer(who, cursor=cursor)
         before = consumer.position(room)
@@ -54,3 +55,15 @@ def command(
         path = plain(room.path.removeprefix("rooms/"))
         reached = position_text(after, room.origin)
         session.show(document, [f"{plain(consumer.name)} {done} {path} through {reached}"])
+
+
+def _opened(session: Session) -> Ledger:
+    """Open the ledger for reading, which starts faster: only a file beside it is written.
+
+    A fresh clone has no place for that file yet; opening it for writing makes one.
+    """
+    ledger = session.read()
+    if ledger.layout.cursors.is_dir():
+        return ledger
+    ledger.close()
+    return session.write()
