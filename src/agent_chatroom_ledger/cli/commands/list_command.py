@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_chatroom_ledger.cli.indexed import indexed
 from agent_chatroom_ledger.cli.options import common
 from agent_chatroom_ledger.cli.shapes import time_text
 from agent_chatroom_ledger.cli.terminal import table
@@ -30,7 +31,7 @@ def command(session: Session, folder: str | None, member: str | None, at: str | 
     """
     from agent_chatroom_ledger.cli.moments import moment
 
-    with session.read() as ledger:
+    with indexed(session) as ledger:
         rooms = [
             room
             for room in ledger.rooms(at=moment(at))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_chatroom_ledger.cli.indexed import indexed
 from agent_chatroom_ledger.cli.options import ROOM, as_option, common, named
 from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
 from agent_chatroom_ledger.cli.terminal import plain
@@ -50,7 +51,7 @@ def command(
     consumer_name = named(name)
     if limit is not None and not with_messages:
         raise click.UsageError("--limit goes with --messages.")
-    with session.read() as ledger:
+    with indexed(session) as ledger:
         consumer = ledger.consumer(consumer_name, cursor=cursor)
         rooms = [ledger.room(room_name) for room_name in room_names] or None
         found = consumer.unread(rooms=rooms, members_only=members_only)

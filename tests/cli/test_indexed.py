@@ -1,0 +1,38 @@
+"""Many rooms: the derived index is kept where it saves the next reader, and only there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger.cli.indexed import ROOMS_FEW
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Ask
+
+
+def fill(root: Path, rooms: int) -> Path:
+    with Ledger.open(root, commit="group") as ledger:
+        for number in range(rooms):
+            ledger.create_room(f"Room {number}").post("A", "hello")
+    return root / ".git" / "ledger" / "index.sqlite3"
+
+
+def test_a_small_ledger_is_read_without_writing(root: Path, ask: Ask) -> None:
+    index = fill(root, 2)
+    assert ask("unread", "--as", "B")["total"] == 2
+    assert len(ask("list")["rooms"]) == 2
+    assert not index.exists()
+
+
+def test_with_many_rooms_the_index_is_kept(root: Path, ask: Ask) -> None:
+    index = fill(root, ROOMS_FEW + 1)
+    assert not index.exists()
+    assert ask("unread", "--as", "B")["total"] == ROOMS_FEW + 1
+    assert index.exists()
+    index.write_bytes(b"damaged")
+    assert ask("unread", "--as", "B")["total"] == ROOMS_FEW + 1
+    index.unlink()
+    assert len(ask("list")["rooms"]) == ROOMS_FEW + 1
