@@ -36,6 +36,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where the temporary directory is made")
     chosen = parser.parse_args()
     rows: list[Row] = []
+    failed: list[str] = []
     with tempfile.TemporaryDirectory(
         prefix="rooms-benchmarks-", dir=chosen.folder, ignore_cleanup_errors=True
     ) as folder:
@@ -44,13 +45,21 @@ def main() -> int:
         )
         for name in chosen.only or GROUPS:
             begin = time.perf_counter()
-            rows += GROUPS[name](scale)
+            try:
+                rows += GROUPS[name](scale)
+            except Exception as error:  # noqa: BLE001 - the other rows are worth having
+                failed.append(name)
+                say(f"{name}: failed, {type(error).__name__}: {error}")
             say(f"{name}: {time.perf_counter() - begin:.1f} s")
     print(table(rows))  # noqa: T201 - the result
     if chosen.json:
-        found = {"quick": chosen.quick, "rows": [row.as_dict() for row in rows]}
+        found = {
+            "quick": chosen.quick,
+            "failed": failed,
+            "rows": [row.as_dict() for row in rows],
+        }
         chosen.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    return 0
+    return 1 if failed else 0
 
 
 def say(text: str) -> None:

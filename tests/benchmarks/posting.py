@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import time
 from typing import TYPE_CHECKING
 
 from tests.benchmarks import ledgers, peers
 from tests.benchmarks.measure import BODY, Row, Scale, child, each, interleaved, row
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
     from agent_chatroom_ledger import Ledger
@@ -121,26 +122,28 @@ def processes(scale: Scale) -> list[Row]:
 
 def _together(root: Path, count: int, posts: int) -> float:
     """Return the seconds per post of `count` processes that start at one moment."""
-    import time
-
     started = [child("posts", str(root), ledgers.ROOM, f"P{n}", str(posts)) for n in range(count)]
-    for process in started:
-        assert process.stdout is not None
-        json.loads(process.stdout.readline())
-    begin = time.perf_counter()
-    for process in started:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in started:
-        assert process.stdout is not None
-        json.loads(process.stdout.readline())
-    spent = time.perf_counter() - begin
-    for process in started:
-        process.communicate()
-        if process.returncode:
-            raise RuntimeError(f"a posting process failed with status {process.returncode}")
-    return spent / (count * posts)
+    try:
+        for process in started:
+            _heard(process)
+        begin = time.perf_counter()
+        for process in started:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for process in started:
+            _heard(process)
+        return (time.perf_counter() - begin) / (count * posts)
+    finally:
+        for process in started:
+            process.communicate()
+
+
+def _heard(process: subprocess.Popen[str]) -> None:
+    """Wait for one line of a child; a child that ends without it has failed."""
+    assert process.stdout is not None
+    if not process.stdout.readline():
+        raise RuntimeError(f"a posting process ended with status {process.wait()}")
 
 
 GROUPS = {"post": post, "post-large": post_large, "group": group, "processes": processes}
