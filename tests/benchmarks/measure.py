@@ -136,7 +136,7 @@ def seconds(value: float) -> str:
     return f"{value * 1e9:.3g} ns"
 
 
-def git(root: Path, *args: str, stdin: Any = None, stdout: Any = subprocess.PIPE) -> bytes:  # noqa: ANN401 - as subprocess takes them
+def git(root: Path, *args: str, stdin: Any = None, stdout: Any = subprocess.PIPE) -> bytes:
     """Run the git binary in a directory, away from the user's configuration."""
     done = subprocess.run(
         ["git", *args], cwd=root, env=git_environment(), check=True, stdin=stdin, stdout=stdout,
