@@ -275,19 +275,10 @@ class ChatroomService:
         """Check everything: logs, projections, commits, objects of git, cursors in the ledger."""
         with Ledger.open(self.root, read_only=True) as ledger:
             report = ledger.verify()
-            issues = [
-                {
-                    "severity": issue.severity,
-                    "code": issue.code,
-                    "message": issue.message,
-                    "path": issue.path,
-                }
-                for issue in report.issues
-            ]
             return {
                 "ok": report.ok,
-                "error_count": sum(issue["severity"] == "error" for issue in issues),
-                "issues": issues,
+                "error_count": report.error_count,
+                "issues": [issue.as_dict() for issue in report.issues],
                 "chats": len(ledger.rooms()),
             }
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.service import ChatroomService
 from tests.service.test_policy import snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.fixture
@@ -156,11 +160,48 @@ def test_a_sound_ledger_verifies(service: ChatroomService) -> None:
     assert report["chats"] == 1
 
 
+def missing(path: Path) -> None:
+    path.unlink()
+
+
+def broken(path: Path) -> None:
+    path.write_text("{", encoding="utf-8")
+
+
 @pytest.mark.broken_on_purpose
-def test_a_broken_ledger_says_what_is_wrong(service: ChatroomService, room: dict[str, Any]) -> None:
-    Path(room["state_path"]).write_text("{", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "harm", "code"),
+    [
+        ("room.json", missing, "missing_state"),
+        ("room.json", broken, "state_message_mismatch"),
+        ("messages/*/*/*/*.jsonl", broken, "worktree_changed"),
+        ("view/*/*.md", broken, "compiled_parse_failed"),
+    ],
+)
+def test_a_broken_ledger_says_what_is_wrong(
+    service: ChatroomService,
+    room: dict[str, Any],
+    name: str,
+    harm: Callable[[Path], None],
+    code: str,
+) -> None:
+    folder = Path(room["state_path"]).parent
+    (path,) = folder.glob(name)
+    harm(path)
     report = service.verify()
     assert report["ok"] is False
     assert report["error_count"] >= 1
-    issue = report["issues"][0]
-    assert set(issue) >= {"severity", "code", "message", "path"}
+    (issue,) = [issue for issue in report["issues"] if issue["code"] == code]
+    assert issue["severity"] == "error"
+    assert issue["message"]
+    assert issue["path"] == path.relative_to(service.root).as_posix()
+
+
+@pytest.mark.broken_on_purpose
+def test_a_broken_cursor_of_a_consumer_is_found(service: ChatroomService, room_id: str) -> None:
+    with Ledger.open(service.root) as ledger:
+        consumer = ledger.consumer("Reviewer")
+        consumer.acknowledge(room_id)
+    broken(consumer.cursor_path)
+    codes = [issue["code"] for issue in service.verify()["issues"]]
+    assert codes == ["consumer_state_invalid"]
