@@ -82,6 +82,8 @@ def environment(root: Path | None = None) -> dict[str, str]:
     """Return an environment in which a process finds our sources, and the ledger if given."""
     found = {**os.environ, "PYTHONPATH": str(SOURCES)}
     found.pop("ROOMS_ROOT", None)
+    # As users run it: output is held back until it is worth a write.
+    found.pop("PYTHONUNBUFFERED", None)
     if root is not None:
         found["ROOMS_ROOT"] = str(root)
     return found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from agent_chatroom_ledger.cli.output import write_lines
 from agent_chatroom_ledger.cli.session import NAME_VARIABLE, Session
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _session(ctx: click.Context) -> Session:
 
 def _show_help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        click.echo(ctx.get_help())
+        write_lines([ctx.get_help()])
         ctx.exit()
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _DELETE = 0x7F
+
+
+class ReaderGone(Exception):
+    """Whoever reads our stdout has read enough."""
 
 
 def json_text(document: object, *, indent: int | None = None) -> str:
@@ -42,22 +47,44 @@ def write_json_line(document: dict[str, Any]) -> None:
     _write(json_text(document) + "\n")
 
 
-def write_lines(lines: Iterable[str]) -> None:
-    """Write lines of text, each of which must be safe for a terminal already."""
+def write_lines(lines: Iterable[str], *, flush: bool = False) -> None:
+    """Write lines of text, each of which must be safe for a terminal already.
+
+    With `flush` each is written at once, because somebody may be waiting for it.
+    """
     for line in lines:
-        sys.stdout.write(line + "\n")
+        with _to_reader():
+            sys.stdout.write(line + "\n")
+            if flush:
+                sys.stdout.flush()
+
+
+def flush() -> None:
+    """Write what is still held back."""
+    with _to_reader():
+        sys.stdout.flush()
 
 
 def _write(text: str) -> None:
     """Write UTF-8 whatever the terminal's encoding is: JSON knows no other."""
     binary = getattr(sys.stdout, "buffer", None)
-    if binary is None:
-        sys.stdout.write(text)
+    with _to_reader():
+        if binary is None:
+            sys.stdout.write(text)
+        else:
+            sys.stdout.flush()
+            binary.write(text.encode())
+            binary.flush()
         sys.stdout.flush()
-        return
-    sys.stdout.flush()
-    binary.write(text.encode())
-    binary.flush()
+
+
+@contextmanager
+def _to_reader() -> Iterator[None]:
+    """Tell a pipe of ours that its reader left from any other that may break."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise ReaderGone from error
 
 
 def path_text(path: object) -> str:

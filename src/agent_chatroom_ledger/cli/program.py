@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from agent_chatroom_ledger.cli import INTERRUPTED
+from agent_chatroom_ledger.cli import INTERRUPTED, output
 from agent_chatroom_ledger.cli.options import common
 from agent_chatroom_ledger.cli.session import Session
 
@@ -92,7 +92,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
         return
     from agent_chatroom_ledger import __version__
 
-    click.echo(f"{PROGRAM} {__version__}")
+    output.write_lines([f"{PROGRAM} {__version__}"])
     ctx.exit()
 
 
@@ -125,7 +125,7 @@ def rooms(ctx: click.Context) -> None:
     in your data directory; `rooms root` says which.
     """
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        output.write_lines([ctx.get_help()])
 
 
 def run(arguments: Sequence[str], program: str | None = None) -> int:
@@ -148,8 +148,8 @@ def run(arguments: Sequence[str], program: str | None = None) -> int:
             )
         with rooms.make_context(prog, list(arguments), obj=session) as ctx:
             rooms.invoke(ctx)
-        sys.stdout.flush()
-    except BrokenPipeError:
+        output.flush()
+    except output.ReaderGone:
         _drop_output()
         return 0
     except (KeyboardInterrupt, click.Abort):
@@ -161,7 +161,7 @@ def run(arguments: Sequence[str], program: str | None = None) -> int:
 
         try:
             return _flushed(show_failure(session, error))
-        except OSError:
+        except (OSError, output.ReaderGone):
             # Not even the error can be written; the status still says that there was one.
             _drop_output()
             return 1
@@ -208,10 +208,14 @@ def _show_warning(
 
 
 def _flushed(status: int) -> int:
+    """Write what is held back; output that cannot be written is a failure, an unread one is not."""
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
+        output.flush()
+    except output.ReaderGone:
         _drop_output()
+    except OSError:
+        _drop_output()
+        return status or 1
     return status
 
 

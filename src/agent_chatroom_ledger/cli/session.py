@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -84,8 +85,9 @@ class Session:
 
     def say(self, text: str) -> None:
         """Tell the user something that is not data, on stderr."""
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
+        with suppress(BrokenPipeError):
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
 
     def applied_command(self) -> str:
         """Return this same command line with `--apply`, ready to be pasted."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -75,9 +74,7 @@ def _follow(session: Session, ledger: Ledger, room: Room, count: int) -> None:
         for message in messages:
             output.write_json_line({"room": shown, "message": message_shape(message)})
         return
-    for line in transcript(messages, session.paint):
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
+    output.write_lines(transcript(messages, session.paint), flush=True)
 
 
 def _newest_and_following(ledger: Ledger, room: Room, count: int) -> Iterator[Message]:
