@@ -16,19 +16,30 @@ import sys
 import threading
 import time
 import weakref
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from agent_chatroom_ledger.errors import LedgerError
 from agent_chatroom_ledger.storage.layout import Layout
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agent_chatroom_ledger.storage.writer import Writer
 
 IDLE_SECONDS = 0.05
 GATHER_SECONDS = 0.03
 _RETRY_SECONDS = 1.0
 _STOP_SECONDS_MAX = 30.0
+
+
+# The child finds modules where its parent finds them, whatever the environment says.
+_PROGRAM = """\
+import sys
+sys.path[:] = sys.argv[2:]
+from pathlib import Path
+from agent_chatroom_ledger.storage.background import follow
+follow(Path(sys.argv[1]), 0)
+"""
 
 
 class Background(Protocol):
@@ -107,11 +118,10 @@ class _Child:
 
     def __init__(self, layout: Layout) -> None:
         self._child = subprocess.Popen(  # noqa: S603 - our own module, our own interpreter
-            [sys.executable, "-m", "agent_chatroom_ledger.storage.background", str(layout.root)],
+            [sys.executable, "-I", "-c", _PROGRAM, str(layout.root), *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**_inherited(), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
             start_new_session=True,  # Ctrl-C in the terminal is the parent's business
         )
         assert self._child.stdin is not None
@@ -133,10 +143,6 @@ class _Child:
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
-
-
-def _inherited() -> dict[str, str]:
-    return dict(os.environ)
 
 
 def follow(root: Path, pipe: int) -> None:
@@ -163,7 +169,3 @@ def follow(root: Path, pipe: int) -> None:
             time.sleep(GATHER_SECONDS)
             busy = True
     writer.close()
-
-
-if __name__ == "__main__":
-    follow(Path(sys.argv[1]), 0)

@@ -15,7 +15,7 @@ import msgspec
 
 from agent_chatroom_ledger import limits
 from agent_chatroom_ledger.domain.frames import encode_frame
-from agent_chatroom_ledger.errors import Busy, Corrupt
+from agent_chatroom_ledger.errors import Busy, Corrupt, LedgerError
 from agent_chatroom_ledger.storage import failpoints, files, packlist, packmerge, packs, refs
 from agent_chatroom_ledger.storage.checkpoint import Checkpoint
 from agent_chatroom_ledger.storage.commits import CommitBuilder
@@ -25,7 +25,7 @@ from agent_chatroom_ledger.storage.recovery import locate
 from agent_chatroom_ledger.storage.state import State, StateFile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from agent_chatroom_ledger.domain.frames import Frame
     from agent_chatroom_ledger.storage.intake import Intake
@@ -60,6 +60,7 @@ class Committer:
         self.met_foreign = False
         self._packs_since_merge = 0
         self._committed = 0
+        self.problem: Exception | None = None
         self._state = StateFile(layout)
         self._own_packs = packlist.Notes(layout)
         self._marks = refs.Marks(layout)
@@ -86,12 +87,18 @@ class Committer:
         Main is what the hint says, or somebody used git by hand: then the commit path judges.
         """
         self._marks.require_head_on_main()
-        state = self._state.read()
-        if state is not None and state.main == self._readable_main():
+        if self._main_is_hinted() or not self.lock.acquire(unless=self._main_is_hinted):
             return
-        with contextlib.suppress(Busy), self.lock:
+        try:
             # A holder of git's locks is no reason to refuse: the frame can wait for its commit.
-            self.commit_locked()
+            with contextlib.suppress(Busy):
+                self.commit_locked()
+        finally:
+            self.lock.release()
+
+    def _main_is_hinted(self) -> bool:
+        state = self._state.read()
+        return state is not None and state.main == self._readable_main()
 
     def commit(self, through: int) -> None:
         """Commit every pending frame; somebody else may do it first.
@@ -103,9 +110,17 @@ class Committer:
         try:
             self.commit_locked()
             if self._checkpoint_is_due():
-                self.checkpoint_locked()
+                self._try(self.checkpoint_locked)
         finally:
             self.lock.release()
+
+    def _try(self, work: Callable[[], None]) -> None:
+        """Do what a commit does not depend on; it is tried again, and flush says what is wrong."""
+        try:
+            work()
+            self.problem = None
+        except (LedgerError, OSError) as error:
+            self.problem = error
 
     def checkpoint(self, views: Sequence[str] = ()) -> None:
         """Commit what is pending, bring views, work tree and index up to date, make all durable.
@@ -278,6 +293,5 @@ class Committer:
         self._packs_since_merge += 1
         if self._packs_since_merge >= packmerge.SINGLES_MAX:
             self._packs_since_merge = 0
-            with files.clear_errors("merging packs"):
-                packmerge.merge_small_packs(self.layout)
+            self._try(lambda: packmerge.merge_small_packs(self.layout))
         return True

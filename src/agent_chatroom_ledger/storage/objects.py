@@ -5,9 +5,11 @@ One lock around the store, because dulwich's object store is not safe for thread
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import threading
 import traceback
+import weakref
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.errors import Corrupt
@@ -100,6 +102,18 @@ def parse_commit(oid: str, data: bytes) -> CommitInfo:
     return CommitInfo(oid, tree, tuple(parents), *author, committer[0], committer[2], message)
 
 
+_living: weakref.WeakSet[Objects] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    """Close what a program left open: dulwich complains when it is collected after Python ends."""
+    for objects in tuple(_living):
+        objects.forget()
+
+
+atexit.register(_close_all)
+
+
 class Objects:
     """Reads objects by id. Raises Corrupt, naming the id, for one that is missing or damaged."""
 
@@ -108,6 +122,7 @@ class Objects:
         self._path = str(layout.git / "objects")
         self._guard = threading.RLock()
         self._store: DiskObjectStore | None = None
+        _living.add(self)
 
     def _get(self, oid: str) -> tuple[int, bytes]:
         # Imported here: a reader of the present state has this module, and needs no objects.

@@ -19,7 +19,7 @@ from agent_chatroom_ledger.storage import failpoints, files, packlist, packs
 from agent_chatroom_ledger.storage.objects import BLOB, COMMIT, TREE, parse_commit, parse_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.packlist import OwnPack
@@ -31,9 +31,11 @@ GROWN_MAX = 12
 JOINED_MAX = 8
 _GROWN_COMMITS = 16
 _PACKED_COMMITS = 200
-_JOINED_BYTES_MAX = 24 << 20  # a merge holds its packs and their index in memory
+_JOINED_BYTES_MAX = 24 << 20  # a merge holds one pack and the merged index in memory
 _OFS_DELTA = 6
 _FAN_END = 8 + 1024
+_INDEX_START = b"\377tOc\0\0\0\2"
+_NUMBER = struct.Struct(">I")
 
 
 def _class_of(commits: int) -> int:
@@ -67,11 +69,11 @@ def merge_small_packs(layout: Layout) -> None:
                 classes[_class_of(pack.commits)].append(pack)
         for level, most in ((0, SINGLES_MAX), (1, GROWN_MAX)):
             if len(classes[level]) >= most:
-                _merge(layout, own, classes[level], anew=level == 1)
+                _merge(layout, own, classes[level], level)
                 break
         else:
             full = [c for level, c in classes.items() if level > 1 and len(c) >= JOINED_MAX]
-            if not full or not _merge(layout, own, full[0][:JOINED_MAX], anew=False):
+            if not any(_merge(layout, own, few[:JOINED_MAX], 2) for few in full):
                 if gone:
                     present = [
                         p for p in own if os.path.exists(f"{layout.packs}/pack-{p.name}.idx")
@@ -86,19 +88,21 @@ def _is_protected(layout: Layout, name: str, listed: bytes) -> bool:
     return os.path.exists(f"{layout.packs}/pack-{name}.keep")
 
 
-def _merge(layout: Layout, own: list[OwnPack], chosen: Sequence[OwnPack], *, anew: bool) -> bool:
-    """Merge some packs into one; False when their sum would be too large."""
+def _merge(layout: Layout, own: list[OwnPack], chosen: Sequence[OwnPack], level: int) -> bool:
+    """Merge some packs of a size class into one; False when their sum would be too large."""
     sizes = [os.path.getsize(f"{layout.packs}/pack-{pack.name}.pack") for pack in chosen]
     if sum(sizes) > _JOINED_BYTES_MAX:
         return False
-    merged = None if anew else _joined(layout, chosen)
-    if merged is None:
-        merged = _laid_out_anew(layout, chosen)
-    name, data, index = merged
-    failpoints.reach("packmerge.built")
     # What was durable stays durable. What was not is in the journal still, and can wait too.
     durable = any(pack.synced for pack in chosen)
-    packs.store(layout, name, data, index, sync=durable)
+    if level == 1:
+        name, data, index = _laid_out_anew(layout, chosen)
+        failpoints.reach("packmerge.built")
+        packs.store(layout, name, data, index, sync=durable)
+    else:
+        name, temporary, index = _joined(layout, chosen, sync=durable)
+        failpoints.reach("packmerge.built")
+        packs.place(layout, name, temporary, index, sync=durable)
     failpoints.reach("packmerge.stored")
     taken = {pack.name for pack in chosen}
     commits = sum(pack.commits for pack in chosen)
@@ -112,19 +116,25 @@ def _merge(layout: Layout, own: list[OwnPack], chosen: Sequence[OwnPack], *, ane
     return True
 
 
-def read_index(path: str) -> list[tuple[bytes, int, int]]:
-    """Return (id, crc32, offset) of every object in a version 2 index of a pack below 2 GiB."""
-    data = files.read_bytes(path)
-    if data is None or data[:8] != b"\377tOc\0\0\0\2":
+def object_count(path: str) -> int:
+    """Return how many objects a version 2 index of a pack holds."""
+    with open(path, "rb") as stream:
+        head = stream.read(_FAN_END)
+    if len(head) < _FAN_END or not head.startswith(_INDEX_START):
         raise Corrupt(f"{path} is not an index that we wrote", path=path)
-    (count,) = struct.unpack_from(">I", data, _FAN_END - 4)
+    return int(_NUMBER.unpack_from(head, _FAN_END - 4)[0])
+
+
+def read_index(path: str) -> Iterator[tuple[bytes, int, int]]:
+    """Give (id, crc32, offset) of every object in a version 2 index of a pack below 2 GiB."""
+    count = object_count(path)
+    data = files.read_bytes(path) or b""
     crc_at = _FAN_END + 20 * count
-    crcs = struct.unpack_from(f">{count}I", data, crc_at)
-    offsets = struct.unpack_from(f">{count}I", data, crc_at + 4 * count)
-    return [
-        (data[_FAN_END + 20 * i : _FAN_END + 20 * i + 20], crcs[i], offsets[i])
-        for i in range(count)
-    ]
+    for i in range(count):
+        oid = data[_FAN_END + 20 * i : _FAN_END + 20 * i + 20]
+        (crc,) = _NUMBER.unpack_from(data, crc_at + 4 * i)
+        (offset,) = _NUMBER.unpack_from(data, crc_at + 4 * (count + i))
+        yield oid, crc, offset
 
 
 def _pack_bytes(layout: Layout, name: str) -> bytes:
@@ -135,23 +145,41 @@ def _pack_bytes(layout: Layout, name: str) -> bytes:
     return data
 
 
-def _joined(layout: Layout, chosen: Sequence[OwnPack]) -> tuple[str, bytes, bytes] | None:
-    """Lay packs end to end; None when an object stands in two of them."""
-    entries: list[tuple[bytes, int, int]] = []
-    bodies: list[bytes] = []
-    offset = 12
-    for pack in reversed(chosen):  # the newest first, as git lays out its own
-        data = _pack_bytes(layout, pack.name)
-        moved = offset - 12
-        index = read_index(f"{layout.packs}/pack-{pack.name}.idx")
-        entries += [(oid, crc, start + moved) for oid, crc, start in index]
-        bodies.append(data[12:-20])
-        offset += len(data) - 32
-    if len({entry[0] for entry in entries}) != len(entries):
-        return None
-    body = b"".join((b"PACK", struct.pack(">II", 2, len(entries)), *bodies))
-    checksum = hashlib.sha1(body, usedforsecurity=False).digest()
-    return checksum.hex(), body + checksum, packs.pack_index(entries, checksum)
+def _joined(layout: Layout, chosen: Sequence[OwnPack], *, sync: bool) -> tuple[str, str, bytes]:
+    """Lay packs end to end in a temporary file; return the name, the file and the index.
+
+    Only one pack is in memory at a time. An object may stand in two of them, when content went
+    back to what it was; git and dulwich read such packs, and laying out anew drops the second.
+    """
+    paths = [f"{layout.packs}/pack-{pack.name}.idx" for pack in chosen]
+    count = sum(object_count(path) for path in paths)
+    entries: list[bytes] = []
+    head = b"PACK" + struct.pack(">II", 2, count)
+    checksum = hashlib.sha1(head, usedforsecurity=False)
+    temporary = files.write_temporary(layout, "pack", head, mode=0o644)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+    try:
+        offset = len(head)
+        for pack, path in zip(reversed(chosen), reversed(paths), strict=True):  # newest first
+            data = _pack_bytes(layout, pack.name)
+            moved = offset - len(head)
+            entries.extend(
+                packs.index_entry(oid, crc, start + moved) for oid, crc, start in read_index(path)
+            )
+            body = data[len(head) : -20]
+            files.write_all(descriptor, body)
+            checksum.update(body)
+            offset += len(body)
+        files.write_all(descriptor, checksum.digest())
+        if sync:
+            files.sync_descriptor(descriptor)
+        os.fchmod(descriptor, 0o444)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    finally:
+        os.close(descriptor)
+    return checksum.hexdigest(), temporary, packs.pack_index(entries, checksum.digest())
 
 
 def read_pack(layout: Layout, name: str) -> dict[bytes, tuple[int, bytes]]:

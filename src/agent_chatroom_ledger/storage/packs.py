@@ -266,14 +266,14 @@ class PackBuilder:
     def finish(self) -> tuple[str, bytes, bytes]:
         """Return the pack's name, its bytes and its index; the builder is then used up."""
         parts: list[bytes] = []
-        entries: list[tuple[bytes, int, int]] = []
+        entries: list[bytes] = []
         offset = 12
 
         def add(oid: bytes, part: bytes) -> int:
             nonlocal offset
             start = offset
             parts.append(part)
-            entries.append((oid, zlib.crc32(part), start))
+            entries.append(index_entry(oid, zlib.crc32(part), start))
             offset += len(part)
             return start
 
@@ -302,24 +302,31 @@ class PackBuilder:
         return checksum.hex(), body + checksum, pack_index(entries, checksum)
 
 
-def pack_index(entries: list[tuple[bytes, int, int]], checksum: bytes) -> bytes:
-    """Lay out a version 2 index of (id, crc32, offset) for a pack below 2 GiB."""
+_PLACE = struct.Struct(">II")
+
+
+def index_entry(oid: bytes, crc: int, offset: int) -> bytes:
+    """Pack what an index says of one object into 28 bytes, which sort by id."""
+    return oid + _PLACE.pack(crc, offset)
+
+
+def pack_index(entries: list[bytes], checksum: bytes) -> bytes:
+    """Lay out a version 2 index of entries made by `index_entry`, for a pack below 2 GiB."""
     entries.sort()
     counts = [0] * 256
-    for oid, _, _ in entries:
-        counts[oid[0]] += 1
+    for entry in entries:
+        counts[entry[0]] += 1
     total, fan = 0, []
     for count in counts:
         total += count
         fan.append(total)
-    number = len(entries)
     body = b"".join(
         (
             b"\377tOc\0\0\0\2",
             struct.pack(">256I", *fan),
-            b"".join([entry[0] for entry in entries]),
-            struct.pack(f">{number}I", *[entry[1] for entry in entries]),
-            struct.pack(f">{number}I", *[entry[2] for entry in entries]),
+            b"".join([entry[:20] for entry in entries]),
+            b"".join([entry[20:24] for entry in entries]),
+            b"".join([entry[24:] for entry in entries]),
             checksum,
         )
     )
@@ -337,6 +344,13 @@ def store(layout: Layout, name: str, pack: bytes, index: bytes, *, sync: bool = 
         mark(layout, name)
         return False
     temporary = files.write_temporary(layout, "pack", pack, mode=0o444, sync=sync)
+    place(layout, name, temporary, index, sync=sync)
+    return True
+
+
+def place(layout: Layout, name: str, temporary: str, index: bytes, *, sync: bool) -> None:
+    """Put a pack in place that stands in a temporary file, durable if `sync` is asked for."""
+    stem = f"{layout.packs}/pack-{name}"
     try:
         failpoints.reach("packs.pack_written")
         index_temporary = files.write_temporary(layout, "idx", index, mode=0o444, sync=sync)
@@ -356,7 +370,6 @@ def store(layout: Layout, name: str, pack: bytes, index: bytes, *, sync: bool = 
     failpoints.reach("packs.placed")
     if sync:
         files.sync_directory(layout.packs)
-    return True
 
 
 def mark(layout: Layout, name: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.domain import order, views
 from agent_chatroom_ledger.domain.positions import contains
 from agent_chatroom_ledger.domain.records import message_of
-from agent_chatroom_ledger.errors import NotFound
+from agent_chatroom_ledger.errors import Corrupt, NotFound
 from agent_chatroom_ledger.storage import reading
 
 if TYPE_CHECKING:
@@ -73,7 +74,9 @@ class TreeViewReader:
     def _messages(self, log: str, origin: str, after: int, through: int) -> Iterator[Message]:
         path = f"{self._room}/{log}/{origin}"
         for _, line in reading.records(self._source, path, after, through):
-            yield message_of(line, origin, log, primary=origin == self._primary)
+            # A line that is no record keeps its bytes and is skipped, here as in every fold.
+            with contextlib.suppress(Corrupt):
+                yield message_of(line, origin, log, primary=origin == self._primary)
 
     def messages_after(self, position: Position) -> Iterator[Message]:
         """Give the messages past a position in canonical order."""
