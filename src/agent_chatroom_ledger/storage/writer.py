@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import threading
 import time
+import weakref
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -90,6 +92,7 @@ class Writer:
         self._background: Background | None = None
         self._lookup = lookup or _knows_nothing
         self._open()
+        _living.add(self)
 
     def _open(self) -> None:
         self._process = os.getpid()
@@ -255,6 +258,20 @@ class Writer:
             self._open()
         if self._closed:
             raise InvalidInput("this ledger is closed; open it again", code="closed")
+
+
+_living: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    """Finish what a program that ends without closing its ledger has left to do."""
+    for writer in tuple(_living):
+        # What fails here is safe in the journal, and whoever opens the ledger next finishes it.
+        with contextlib.suppress(LedgerError, OSError):
+            writer.close()
+
+
+atexit.register(_close_all)
 
 
 def _frame(transaction: Transaction, number: int) -> tuple[Frame, list[Stored]]:
