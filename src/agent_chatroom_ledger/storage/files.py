@@ -146,7 +146,12 @@ def write_temporary(
 ) -> str:
     """Write a whole temporary file and return its path; nothing is left when that fails."""
     path = temporary_name(layout, stem)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, mode)
+    except FileNotFoundError:
+        layout.tmp.mkdir(exist_ok=True)  # somebody has tidied up
+        descriptor = os.open(path, flags, mode)
     try:
         write_all(descriptor, data)
         if sync:

@@ -1,0 +1,116 @@
+"""A foreign `git add` and `git commit` at every moment: it fails, or nothing is lost (4)."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_chatroom_ledger import Ledger
+from tests.faults import children
+from tests.faults.life import Life
+from tests.faults.soundness import assert_sound, git, noted
+from tests.faults.test_points import lived, moments, points
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.faults.workload import Mode
+
+FOREIGN = "notes.txt"
+
+
+def commit(root: Path, *, everything: bool) -> bool:
+    """Commit a file of one's own, as a person does in a terminal; False when git refuses."""
+    if not (root / ".git").is_dir():
+        return False
+    (root / FOREIGN).write_text("mine", encoding="utf-8")
+    steps = [["add", "--all" if everything else FOREIGN], ["commit", "-q", "-m", "a note"]]
+    if everything:
+        steps[1].insert(1, "-a")
+    for step in steps:
+        if subprocess.run(["git", *step], cwd=root, capture_output=True, check=False).returncode:
+            return False
+    return True
+
+
+def check(folder: Path) -> bool:
+    """Check that neither side lost anything; True when the foreign commit had been made."""
+    root = folder / "ledger"
+    with Ledger.open(root):
+        pass
+    made = "a note" in git(root, "log", "--format=%s", "main").decode().split("\n")
+    if not made:
+        (root / FOREIGN).write_text("mine", encoding="utf-8")
+        git(root, "add", FOREIGN)
+        git(root, "commit", "-q", "-m", "a note")
+    assert_sound(root, noted(folder / "notes"))
+    assert git(root, "show", f"main:{FOREIGN}") == b"mine"
+    return made
+
+
+@pytest.mark.parametrize("everything", [False, True], ids=["one file", "everything"])
+@pytest.mark.parametrize("mode", ["sync", "group"])
+def test_a_foreign_commit_at_any_point_fails_or_loses_nothing(
+    tmp_path: Path, mode: Mode, *, everything: bool
+) -> None:
+    """`git add` of one file or of all that git sees, then `git commit`, between any two steps."""
+    chosen = moments(points(tmp_path, mode))
+    failures, made = [], 0
+    for number, (point, when) in enumerate(chosen):
+        if (number % 2 == 0) != (mode == "group"):
+            continue  # each mode takes half of the moments, and both take every kind of point
+        folder = tmp_path / f"{number}"
+
+        def at(name: str, times: int, now: object = (point, when), at: Path = folder) -> None:
+            if (name, times) == now:
+                commit(at / "ledger", everything=everything)
+
+        status = lived(folder, mode, at)
+        try:
+            assert status == 0, f"the life ended with {status}"
+            made += check(folder)
+        except Exception as error:  # noqa: BLE001 - every point is to be named
+            failures.append(f"{point} #{when}: {type(error).__name__}: {str(error)[:500]}")
+        shutil.rmtree(folder)
+    assert not failures, f"{len(failures)} of {len(chosen)}:\n" + "\n".join(failures)
+    assert made, "git was refused every time, so nothing was tested"
+
+
+def test_foreign_commits_in_a_loop_beside_a_writer(tmp_path: Path) -> None:
+    """Both go on for a while; the writer waits or says that its record is safe."""
+    root, notes = tmp_path / "ledger", tmp_path / "notes"
+    with Ledger.open(root, create=True) as ledger:
+        ledger.create_room("Design review", id="01a229c5-23d6-7000-8000-000000000001")
+
+    def write() -> None:
+        life = Life(root, notes, "sync")
+        with Ledger.open(root) as ledger:
+            room = ledger.room("design-review")
+            for number in range(120):
+                life.post(room, number)
+
+    writer = children.fork(write)
+    made = 0
+    for turn in range(40):
+        (root / FOREIGN).write_text(f"{turn}", encoding="utf-8")
+        made += (
+            subprocess.run(
+                ["git", "commit", "-q", "-m", f"turn {turn}", "--", FOREIGN]
+                if made
+                else ["sh", "-c", f"git add {FOREIGN} && git commit -q -m 'turn {turn}'"],
+                cwd=root,
+                capture_output=True,
+                check=False,
+            ).returncode
+            == 0
+        )
+    assert children.end_of(writer) == 0
+    Ledger.open(root).close()
+    git(root, "add", FOREIGN)
+    git(root, "commit", "-q", "--allow-empty", "-m", "the last")
+    assert_sound(root, noted(notes))
+    subjects = git(root, "log", "--format=%s", "main").decode().split("\n")
+    assert sum(subject.startswith("turn ") for subject in subjects) == made
