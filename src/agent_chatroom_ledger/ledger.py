@@ -14,7 +14,6 @@ import msgspec
 
 from agent_chatroom_ledger.domain.clock import to_datetime
 from agent_chatroom_ledger.domain.names import check_author, crowd_directory
-from agent_chatroom_ledger.domain.records import message_of
 from agent_chatroom_ledger.errors import (
     Busy,
     Conflict,
@@ -26,8 +25,8 @@ from agent_chatroom_ledger.errors import (
 from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage import reading, repository
 from agent_chatroom_ledger.storage.layout import find_root
-from agent_chatroom_ledger.storage.opened import Opened, new_lines
-from agent_chatroom_ledger.storage.reading import MESSAGES, ROOMS, log_path
+from agent_chatroom_ledger.storage.opened import Opened
+from agent_chatroom_ledger.storage.reading import ROOMS
 from agent_chatroom_ledger.storage.roomreader import RoomReader
 
 if TYPE_CHECKING:
@@ -254,7 +253,9 @@ class Ledger:
         """
         from agent_chatroom_ledger.storage import verify
 
-        self.flush()
+        with suppress(Busy, Conflict, Corrupt):
+            # What keeps a commit from being made is what is looked for here.
+            self.flush()
         report = verify.verify(self.layout, full=full, remember=not self.read_only)
         if repair and not report.ok:
             self.mend(report)
@@ -313,27 +314,16 @@ class Ledger:
         Begins with what is posted after the first step. ``since``, for one room, is a position
         that the caller has read to: what lies between it and now is given first.
         """
-        chosen = None if room is None else self.room(room)
-        lines = new_lines(self.layout)
-        next(lines)
-        reached: dict[str, int] = {}
-        if chosen is not None:
-            reached.update(chosen.last_position() if since is None else since)
-            for message in chosen.reader().after(dict(reached)):
-                reached[message.origin] = message.n
-                yield message
-        primaries: dict[str, str] = {}
-        for log, line in filter(None, lines):
-            path, origin = reading.room_of(log), log.rpartition("/")[2]
-            if log != log_path(path, MESSAGES, origin):
-                continue
-            if chosen is not None and path != chosen.path:
-                continue
-            if path not in primaries:
-                primaries[path] = Room(self, path).origin
-            message = message_of(line, origin, MESSAGES, origin == primaries[path])
-            if chosen is None or message.n > reached.get(origin, 0):
-                yield message
+        for _, message in self.changes(room, since=since):
+            yield message
+
+    def changes(
+        self, room: str | Room | None = None, *, since: Mapping[str, int] | None = None
+    ) -> Iterator[tuple[Room, Message]]:
+        """Yield what ``follow`` does, each message with the room that it was posted to."""
+        from agent_chatroom_ledger.following import changes
+
+        yield from changes(self, None if room is None else self.room(room), since)
 
     # --- for the other use cases ---------------------------------------------------------------
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -46,6 +48,41 @@ def test_the_newest_and_then_everything_that_follows(ledger: Ledger, start: Star
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, b"")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_every_room_is_followed_without_a_name(
+    ledger: Ledger, start: Start, options: tuple[str, ...]
+) -> None:
+    process = start("tail", "-f", *options)
+    assert process.stdout is not None
+    rooms = [ledger.room("review"), ledger.room("other")]
+    with ThreadPoolExecutor() as pool:
+        # Nothing says when it has begun, so there is something to be seen until it has.
+        first = pool.submit(process.stdout.readline)
+        while not first.done():
+            for room in rooms:
+                room.post("B", "hello")
+    rooms[0].post("B", "the end of one")
+    rooms[1].post("B", "the end of all")
+    lines = [first.result().decode()]
+    while "the end of all" not in lines[-1]:
+        lines.append(process.stdout.readline().decode())
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    if options:
+        found = [msgspec.json.decode(line, type=FollowedLine) for line in lines[-2:]]
+        assert [line.room.path for line in found] == ["rooms/review", "rooms/other"]
+    else:
+        assert re.fullmatch(r"review #\d+ [0-9:]+Z B: the end of one\n", lines[-2])
+        assert re.fullmatch(r"other #\d+ [0-9:]+Z B: the end of all\n", lines[-1])
+
+
+def test_without_a_room_it_must_follow(start: Start) -> None:
+    process = start("tail")
+    assert b"or -f to follow every room" in process.communicate()[1]
+    assert process.returncode == 2
 
 
 def test_nothing_is_missed_or_repeated_while_others_post(ledger: Ledger, start: Start) -> None:

@@ -22,6 +22,7 @@ LAYERS = {
     "room": 3,
     "consumers": 3,
     "creation": 3,
+    "following": 3,
     "operations": 3,
     "": 3,  # The package itself: the public face, made of the use cases.
     "cli": 4,

@@ -32,6 +32,17 @@ def transcript(items: Iterable[LensItem], paint: Paint) -> Iterator[str]:
         yield from message_lines(item, paint)
 
 
+def transcript_of_rooms(items: Iterable[tuple[str, Message]], paint: Paint) -> Iterator[str]:
+    """Show messages of several rooms, each behind its room's path, under a line for each day."""
+    day = ""
+    for path, message in items:
+        said = f"{message.said_at or message.at:%Y-%m-%d}"
+        if said != day:
+            day = said
+            yield paint.faint(f"-- {day} --")
+        yield from message_lines(message, paint, path.removeprefix("rooms/"))
+
+
 def message_lines(message: Message, paint: Paint, place: str = "") -> list[str]:
     """Show one message: a header, and the body after it or, when it has lines, indented below.
 
