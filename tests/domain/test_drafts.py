@@ -27,7 +27,7 @@ AT = "2026-11-29T21:27:42.123456Z"
 SHA = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
-def said(**fields: Any) -> Draft:  # noqa: ANN401 - any field of a draft
+def said(**fields: Any) -> Draft:
     return Draft(**{"author": "Analyst", "body": "x", **fields})
 
 
