@@ -13,7 +13,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.errors import Corrupt
-from agent_chatroom_ledger.storage.refs import NO_OBJECT as NO_OBJECT
+from agent_chatroom_ledger.storage.refs import NO_OBJECT as NO_OBJECT  # noqa: PLC0414 - handed on
 
 if TYPE_CHECKING:
     from dulwich.object_store import DiskObjectStore
