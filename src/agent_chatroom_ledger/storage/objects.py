@@ -17,6 +17,7 @@ from agent_chatroom_ledger.storage.refs import NO_OBJECT as NO_OBJECT  # noqa: P
 
 if TYPE_CHECKING:
     from dulwich.object_store import DiskObjectStore
+    from dulwich.pack import Pack
 
     from agent_chatroom_ledger.storage.layout import Layout
 
@@ -122,6 +123,7 @@ class Objects:
         self._path = str(layout.git / "objects")
         self._guard = threading.RLock()
         self._store: DiskObjectStore | None = None
+        self._pack: Pack | None = None
         _living.add(self)
 
     def _get(self, oid: str) -> tuple[int, bytes]:
@@ -131,8 +133,22 @@ class Objects:
 
         if self._store is None:
             self._store = DiskObjectStore(self._path)
-        kind, data = self._store.get_raw(ObjectID(oid.encode("ascii")))
-        return kind, data
+        name = ObjectID(oid.encode("ascii"))
+        # What is read next mostly lies beside what was read last; dulwich asks every pack in turn.
+        if self._pack is not None:
+            try:
+                return self._pack.get_raw(name)
+            except KeyError:
+                pass
+        for pack in self._store.packs:
+            if pack is not self._pack:
+                try:
+                    found = pack.get_raw(name)
+                except KeyError:
+                    continue
+                self._pack = pack
+                return found
+        return self._store.get_raw(name)
 
     def get(self, oid: str) -> tuple[int, bytes]:
         """Return the kind (1 commit, 2 tree, 3 blob, 4 tag) and the bytes of an object."""
@@ -168,7 +184,7 @@ class Objects:
         with self._guard:
             if self._store is not None:
                 self._store.close()
-                self._store = None
+                self._store = self._pack = None
 
     close = forget
 

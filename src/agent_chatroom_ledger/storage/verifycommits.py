@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 _KINDS = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
 _SUBMODULE_MODE = 0o160000
+_TREE = b"40000"
+_ENTRY = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
+_REMEMBERED_TREES = 256
 _REMEMBERED_BYTES = 32 * 1024 * 1024
 
 
@@ -39,6 +43,15 @@ class _Doubt(NamedTuple):
     undone_if: tuple[tuple[str, bytes, bool], ...]
 
 
+class _File(NamedTuple):
+    mode: int
+    oid: str
+
+
+def _file(entry: tuple[bytes, bytes] | None) -> _File | None:
+    return None if entry is None else _File(int(entry[0], 8), entry[1].hex())
+
+
 class HistoryCheck:
     """Reads commits from main back to one that was verified before, and all they brought in.
 
@@ -52,6 +65,7 @@ class HistoryCheck:
         self._found = found
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._kept_bytes = 0
+        self._trees: OrderedDict[str, frozenset[tuple[bytes, bytes, bytes]]] = OrderedDict()
         self.changed: set[str] = set()
         self._doubts: list[_Doubt] = []
         self._restored: list[CommitTree] = []
@@ -139,28 +153,46 @@ class HistoryCheck:
     ) -> None:
         if old == new:
             return
-        before = {entry.name: entry for entry in self._tree(old, prefix)} if old else {}
-        after = {entry.name: entry for entry in self._tree(new, prefix)} if new else {}
-        for name in before.keys() | after.keys():
-            was, now = before.get(name), after.get(name)
-            if was == now:
-                continue
-            path = prefix + name
-            was_tree = was.oid if was is not None and was.is_tree else ""
-            now_tree = now.oid if now is not None and now.is_tree else ""
+        before = self._entries(old, prefix)
+        after = self._entries(new, prefix)
+        # Of a directory's hundreds of entries one differs: sets find it without looking at names.
+        was_there = {name: (mode, oid) for mode, name, oid in before - after}
+        is_there = {name: (mode, oid) for mode, name, oid in after - before}
+        for name in was_there.keys() | is_there.keys():
+            path = prefix + name.decode("utf-8", "surrogateescape")
+            was, now = was_there.get(name), is_there.get(name)
+            was_tree = was[1].hex() if was is not None and was[0] == _TREE else ""
+            now_tree = now[1].hex() if now is not None and now[0] == _TREE else ""
             if was_tree != now_tree:
                 self._compare(commit, was_tree, now_tree, path + "/", added)
-            was_file = None if was is None or was.is_tree else was
-            now_file = None if now is None or now.is_tree else now
+            was_file = None if was is None or was[0] == _TREE else was
+            now_file = None if now is None or now[0] == _TREE else now
             if was_file != now_file:
                 self.changed.add(path)
-                self._compare_file(commit, was_file, now_file, path, added)
+                self._compare_file(commit, _file(was_file), _file(now_file), path, added)
+
+    def _entries(self, oid: str, path: str) -> frozenset[tuple[bytes, bytes, bytes]]:
+        """Return mode, name and id of what a tree holds; remembered, for it is asked for twice."""
+        if not oid:
+            return frozenset()
+        known = self._trees.get(oid)
+        if known is not None:
+            self._trees.move_to_end(oid)
+            return known
+        data = self._read(oid, TREE, path or "/") or b""
+        listed = _ENTRY.findall(data)
+        if sum(len(mode) + len(name) + 22 for mode, name, _ in listed) != len(data):
+            self._found.error("bad_object", f"tree {oid} of {path or '/'} cannot be read", path)
+        entries = self._trees[oid] = frozenset(listed)
+        if len(self._trees) > _REMEMBERED_TREES:
+            self._trees.popitem(last=False)
+        return entries
 
     def _compare_file(
         self,
         commit: CommitInfo,
-        was: TreeEntry | None,
-        now: TreeEntry | None,
+        was: _File | None,
+        now: _File | None,
         path: str,
         added: list[tuple[str, int]],
     ) -> None:
@@ -221,7 +253,7 @@ class HistoryCheck:
             self._found.error("bad_object", f"tree {oid} of {path or '/'} cannot be read", path)
             return []
 
-    def _blob(self, entry: TreeEntry, path: str) -> bytes | None:
+    def _blob(self, entry: _File, path: str) -> bytes | None:
         return b"" if entry.mode == _SUBMODULE_MODE else self._read(entry.oid, BLOB, path)
 
     def _read(self, oid: str, kind: int, path: str) -> bytes | None:
