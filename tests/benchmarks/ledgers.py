@@ -36,7 +36,7 @@ def made(scale: Scale, name: str, *, messages: int, rooms: int) -> Path:
 
     root = scale.folder / f"{name}-{messages}-{rooms}"
     if not root.exists():
-        with Ledger.open(root, create=True) as ledger:
+        with Ledger.open(root, create=True, commit="group") as ledger:
             fill(ledger.create_room(ROOM, members=PEOPLE), messages)
             for number in range(1, rooms):
                 fill(ledger.create_room(f"Side room {number}", members=PEOPLE), 10)

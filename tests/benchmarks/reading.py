@@ -26,7 +26,7 @@ def unread(scale: Scale) -> list[Row]:
     """Unread scan of many rooms, ten of them changed, beside reading each one's last segment."""
     rooms = scale.size(1_000, 150)
     root = scale.folder / f"unread-{rooms}"
-    with ledgers.opened(root) as ledger:
+    with ledgers.opened(root, "group") as ledger:
         reader = ledger.consumer("Reviewer")
         made = [ledger.create_room(f"Room {n}", members=ledgers.PEOPLE) for n in range(rooms)]
         for room in made:
