@@ -73,6 +73,7 @@ def test_bodies_are_stored_exactly(room: Room, body: str) -> None:
         {"reply_to": "7"},
         {"reply_to": "not a reference"},
         {"id": ""},
+        {"artifacts": ["0" * 64]},
         {"said_at": datetime(2026, 1, 1)},  # noqa: DTZ001 - what is tested
     ],
 )

@@ -337,6 +337,7 @@ class Room:
         present.look_up(self.path, [draft.id for draft in drafts if draft.id is not None])
         for given in drafts:
             draft = _with_full_reply(given, state.origin, self.path, present)
+            _require_artifacts(draft, present)
             if draft.id is not None:
                 before = mine.get(draft.id) or self._said_before(present, draft.id)
                 if before is not None:
@@ -407,6 +408,19 @@ def _with_full_reply(draft: Draft, primary: str, room: str, present: Present) ->
             missing=[full_ref(origin, n)],
         )
     return msgspec.structs.replace(draft, reply_to=full_ref(origin, n))
+
+
+def _require_artifacts(draft: Draft, present: Present) -> None:
+    """Refuse a record that names an attachment which the ledger does not hold."""
+    missing = [
+        name
+        for name in draft.artifacts
+        if name not in present.source.names(f"artifacts/{name[:2]}")
+    ]
+    if missing:
+        raise InvalidInput(
+            f"The ledger holds no artifact {missing[0]}.", field="artifacts", missing=missing
+        )
 
 
 def _the_same(reader: RoomReader, record: Record) -> Message:

@@ -1,0 +1,92 @@
+"""The audit trail: what a commit says of itself, and what a revision or a time means."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_chatroom_ledger.errors import Conflict, NotFound
+from agent_chatroom_ledger.storage import history, refs
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger import Ledger
+    from tests.conftest import Git
+
+
+def test_trailers_are_the_last_lines_only() -> None:
+    message = "subject\n\nRoom: forged\n\ntext\nKind: message\nFrame: 7\n"
+    assert history.trailers(message) == [("Kind", "message"), ("Frame", "7")]
+    assert history.trailers("subject\n") == []
+    assert history.trailers("") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["x\n\nRoom: rooms/other\nFrame: 1\n", "Frame: 1", "\u2028Room: rooms/other\u0085Kind: x"],
+)
+def test_no_body_forges_what_a_commit_says(ledger: Ledger, body: str) -> None:
+    room = ledger.create_room("Here")
+    message = room.post("Ann", body)
+    entry = next(entry for entry in ledger.log(room) if entry.messages)
+    assert entry.rooms == ("rooms/here",)
+    assert entry.records == (message.id,)
+    assert entry.frame != 1
+    assert entry.kinds == ("message",)
+
+
+def test_history_is_walked_newest_first_through_merges(ledger: Ledger, git: Git) -> None:
+    ledger.create_room("Here").post("Ann", "one")
+    ledger.flush()
+    root = ledger.root
+    git(root, "checkout", "-q", "-b", "side", "HEAD~1")
+    git(root, "commit", "-q", "--allow-empty", "-m", "aside")
+    git(root, "checkout", "-q", "main")
+    git(root, "merge", "-q", "--no-edit", "side")
+    ours = [commit.oid for commit in history.walk(ledger.objects, refs.read_main(ledger.layout))]
+    theirs = git(root, "rev-list", "main").split()
+    assert sorted(ours) == sorted(theirs)
+    assert ours[0] == theirs[0]
+    stopped = list(history.walk(ledger.objects, theirs[0], until=theirs[0]))
+    assert stopped == []
+
+
+def test_a_time_means_the_newest_commit_at_or_before_it(ledger: Ledger) -> None:
+    room = ledger.create_room("Here")
+    message = room.post("Ann", "one")
+    ledger.flush()
+    newest = refs.read_main(ledger.layout)
+    later = datetime.now(UTC) + timedelta(seconds=5)
+    for at in (later, later.isoformat(), later.isoformat().replace("+00:00", "Z")):
+        assert history.resolve(ledger.layout, ledger.objects, at) == newest
+    with pytest.raises(NotFound):
+        history.resolve(ledger.layout, ledger.objects, message.at - timedelta(days=1))
+
+
+def test_an_ambiguous_beginning_of_an_id_is_a_conflict(ledger: Ledger) -> None:
+    room = ledger.create_room("Here")
+    room.post_many([{"author": "Ann", "body": str(n)} for n in range(1500)])
+    commits = [entry.commit for entry in ledger.log()]
+    starts: dict[str, int] = {}
+    for commit in commits:
+        starts[commit[:4]] = starts.get(commit[:4], 0) + 1
+    shared = [start for start, count in starts.items() if count > 1]
+    for start in shared[:1]:
+        with pytest.raises(Conflict) as caught:
+            room.messages(at=start)
+        assert caught.value.code == "ambiguous"
+        assert len(caught.value.fields["candidates"]) > 1  # type: ignore[arg-type]
+    assert len(room.messages(at=commits[0][:12])) == 1500
+
+
+def test_binary_and_large_files_of_others_are_named_in_a_patch(ledger: Ledger, git: Git) -> None:
+    ledger.create_room("Here")
+    ledger.flush()
+    (ledger.root / "picture.bin").write_bytes(b"\0" * 100)
+    (ledger.root / "words.txt").write_text("one\ntwo")
+    git(ledger.root, "add", "-A")
+    git(ledger.root, "commit", "-q", "-m", "by hand")
+    patch = ledger.log(limit=1, patch=True)[0].patch or ""
+    assert "+++ b/picture.bin\n(not shown: 0 bytes before, 100 now)\n" in patch
+    assert "+++ b/words.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n" in patch
