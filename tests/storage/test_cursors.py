@@ -151,7 +151,10 @@ def test_no_name_leaves_the_directory(layout: Layout, name: str) -> None:
 
 
 def test_names_that_differ_in_case_have_files_that_differ_in_more() -> None:
-    assert cursor_name("Ann").lower() != cursor_name("ann").lower()
+    names = ["ann", "Ann", "aNn", "ANN", "Ann Lee", "ann lee", "ann-lee", "ann-1", "Ann-1", "Änn"]
+    found = {cursor_name(name).lower() for name in names}
+    assert len(found) == len(names)
+    assert cursor_name("Reviewer") == "reviewer-1.json"
 
 
 def test_a_cursor_of_the_callers_own_touches_nothing_beside_it(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -29,6 +28,7 @@ FORMAT = 1
 SCHEMA = "agent-chatroom-ledger/cursor"
 _UNSAFE = re.compile(r"[^a-z0-9_-]+")
 _READABLE_CHARS = 40
+_PLAIN = re.compile(rf"[A-Za-z0-9_-]{{1,{_READABLE_CHARS}}}", re.ASCII)
 _HASH_CHARS = 16
 
 
@@ -191,7 +191,7 @@ class CursorFile:
     def _locked(self) -> Iterator[None]:
         # In the ledger, whatever the cursor's place: a lock file beside a file that the caller
         # named would be one more file that he did not name (invariant 7).
-        digest = sha256(os.fsencode(self.path)).hexdigest()[:_HASH_CHARS]
+        digest = _digest(os.fsencode(self.path))
         if self._own:
             self._layout.cursors.mkdir(exist_ok=True)
         lock = FileLock(self._layout.locks / f"cursor-{digest}.lock")
@@ -262,8 +262,18 @@ class CursorFile:
 def cursor_name(consumer: str) -> str:
     """Return the file name of a consumer's cursor: readable, and safe whatever the name holds.
 
-    The hash keeps apart names that differ in case only, which some file systems do not.
+    Two names never share a file, not even where file systems do not tell cases apart: a plain
+    name is followed by which of its letters are capitals, any other by a part of its SHA-256.
     """
+    if _PLAIN.fullmatch(consumer):
+        capitals = sum(1 << place for place, char in enumerate(consumer) if char.isupper())
+        return f"{consumer.lower()}-{capitals:x}.json"
     readable = _UNSAFE.sub("-", consumer.lower()).strip("-")[:_READABLE_CHARS].strip("-")
-    digest = sha256(consumer.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
-    return f"{readable}-{digest}.json" if readable else f"{digest}.json"
+    return f"{readable or 'consumer'}-h{_digest(consumer.encode('utf-8', 'surrogatepass'))}.json"
+
+
+def _digest(data: bytes) -> str:
+    # Loading the library of hashes takes longer than reading a room, and few names need one.
+    from hashlib import sha256
+
+    return sha256(data).hexdigest()[:_HASH_CHARS]
