@@ -114,6 +114,7 @@ class CommitBuilder:
 
     def lighten(self) -> None:
         """Drop what is held in memory when it has become much; the tip must be readable."""
+        self.editor.lighten()
         if self.editor.nodes > _NODES_MAX:
             self.start(self.tip)
 

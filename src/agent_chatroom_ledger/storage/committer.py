@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 INDEX_LOCK_WAIT_SECONDS_MAX = 1.0
 INDEX_LOCK_HELD_SECONDS_MAX = 3.0
+PATIENCE_SECONDS = 0.003
 _SWAPS_MAX = 50
 
 
@@ -91,21 +92,32 @@ class Committer:
             return
         try:
             # A holder of git's locks is no reason to refuse: the frame can wait for its commit.
-            with contextlib.suppress(Busy):
+            with contextlib.suppress(Busy), files.clear_errors("looking at main"):
                 self.commit_locked()
         finally:
             self.lock.release()
 
     def _main_is_hinted(self) -> bool:
         state = self._state.read()
-        return state is not None and state.main == self._readable_main()
+        return state is not None and self._main_is(state.main)
+
+    def _main_is(self, commit: str) -> bool:
+        try:
+            return self._marks.main_names(commit)
+        except Corrupt:
+            return False  # a power cut may have left zeros: recovery judges
 
     def commit(self, through: int) -> None:
         """Commit every pending frame; somebody else may do it first.
 
         Raises Busy while another program holds git's locks: frames stay in the journal.
         """
-        if not self.lock.acquire(unless=lambda: self.done(through)):
+        # Whoever committed last has the tip in memory, and commits what others have appended for
+        # half the price: while the lock is held, the others leave it to him for a moment.
+        state = self._state.read()
+        warm = state is not None and state.main == self.builder.tip
+        patience = 0.0 if warm else PATIENCE_SECONDS
+        if not self.lock.acquire(unless=lambda: self.done(through), patience=patience):
             return
         try:
             self.commit_locked()
@@ -211,7 +223,7 @@ class Committer:
             if hopeful and state.main == self.builder.tip:
                 self._committed = state.frame
                 return state.frame
-            if state.main == self._readable_main():
+            if self._main_is(state.main):
                 if self.builder.tip != state.main:
                     self.builder.start(state.main)
                 self._committed = state.frame
@@ -226,12 +238,6 @@ class Committer:
             self.take_index_lock()
             Checkpoint(self).run((), views_too=False)
         return found.frame
-
-    def _readable_main(self) -> str | None:
-        try:
-            return refs.read_main(self.layout)
-        except Corrupt:
-            return None  # a power cut may have left zeros: recovery judges
 
     def remember(self, frame: int) -> None:
         """Write the hint: main is the builder's tip and has every frame up to `frame`."""

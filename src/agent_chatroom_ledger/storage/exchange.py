@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from agent_chatroom_ledger.storage import failpoints, files
+from agent_chatroom_ledger.storage import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,26 +46,33 @@ _renameat2 = _find()
 _next = 0
 
 
-def put(layout: Layout, path: str, data: bytes) -> None:
+def put(layout: Layout, path: str, data: bytes) -> os.stat_result:
     """Let a ref's file hold `data` in one step for readers; nothing is synced.
 
-    The caller holds a lock that keeps other writers away.
+    The caller holds a lock that keeps other writers away. Returns the file's new status.
     """
     global _next  # noqa: PLW0603 - the slots are shared by all ledgers of the process
     if _renameat2 is None:
         files.replace(layout, path, data, sync=False)
-        return
+        return os.stat(path)
     _next = (_next + 1) % _SLOTS
     slot = f"{layout.tmp}/slot-{os.getpid()}-{_next}"
-    failpoints.reach("files.write")
-    descriptor = os.open(slot, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+    descriptor = os.open(slot, flags, 0o644)
     try:
+        if os.fstat(descriptor).st_nlink != 1:
+            # A copy of the ledger made of hard links (`cp -al`) has this file too.
+            os.close(descriptor)
+            os.unlink(slot)
+            descriptor = os.open(slot, flags, 0o644)
         # Every id is as long as the one that the slot held before.
-        os.pwrite(descriptor, data, 0)
+        files.write_all(descriptor, data, 0)
+        status = os.fstat(descriptor)
     finally:
         os.close(descriptor)
     if _renameat2(_AT_FDCWD, os.fsencode(slot), _AT_FDCWD, os.fsencode(path), _RENAME_EXCHANGE):
         os.replace(slot, path)  # there is no such file yet, or the file system cannot swap
+    return status
 
 
 def forget_slots(layout: Layout) -> None:

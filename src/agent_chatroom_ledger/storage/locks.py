@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LOCK_WAIT_SECONDS_MAX = 60.0
 _PAUSE_SECONDS_MIN = 0.0001
 _PAUSE_SECONDS_MAX = 0.002
+# For so long a waiter looks often: locks are held for a millisecond or so.
+_BRISK_SECONDS = 0.01
 
 if sys.platform == "win32":  # pragma: no cover - documented as untested
     import msvcrt
@@ -84,22 +86,25 @@ class FileLock:
         self,
         *,
         unless: Callable[[], bool] | None = None,
+        patience: float = 0.0,
         seconds: float = LOCK_WAIT_SECONDS_MAX,
     ) -> bool:
         """Take the lock; False when `unless()` became true first.
 
-        Raises Busy, naming the file, when somebody holds it longer than `seconds`.
+        Who finds it held and has `patience` gives others so many seconds' precedence. Raises
+        Busy, naming the file, when somebody holds it longer than `seconds`.
         """
         if self.try_acquire():
             return True
-        deadline = time.monotonic() + seconds
+        start = time.monotonic()
         pause = _PAUSE_SECONDS_MIN
         while True:
             if unless is not None and unless():
                 return False
-            if self.try_acquire():
+            waited = time.monotonic() - start
+            if waited >= patience and self.try_acquire():
                 return True
-            if time.monotonic() > deadline:
+            if waited > seconds:
                 raise Busy(
                     f"another process has held {self.path} for {seconds:g} seconds; "
                     "find it (for example with `fuser`) and let it finish or stop it",
@@ -107,7 +112,8 @@ class FileLock:
                     seconds=seconds,
                 )
             time.sleep(pause)
-            pause = min(pause * 1.5, _PAUSE_SECONDS_MAX)
+            if waited > _BRISK_SECONDS:
+                pause = min(pause * 1.5, _PAUSE_SECONDS_MAX)
 
     def release(self) -> None:
         """Give the lock back."""

@@ -204,6 +204,7 @@ def replay(committer: Committer) -> dict[str, int]:
             packlist.note(layout, name, pack.commits)
             packs.store(layout, name, data, index, sync=True)
             packs.release(layout, (name,))
+            builder.lighten()
     committer.objects.forget()
     return tips
 

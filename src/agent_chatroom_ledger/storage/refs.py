@@ -100,6 +100,17 @@ def take_mark(layout: Layout, path: str, seconds: float) -> bool:
     return Marks(layout).take(path, seconds)
 
 
+def _signature(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _signature_of(path: str) -> tuple[int, int, int] | None:
+    try:
+        return _signature(os.stat(path))
+    except FileNotFoundError:
+        return None
+
+
 class Marks:
     """Our marks in .git and the moves of main under them, by the holder of the commit lock."""
 
@@ -108,6 +119,9 @@ class Marks:
         self._layout = layout
         self._own = layout.own_mark
         self._own_inode = 0
+        self._main = f"{layout.git}/{MAIN}"
+        self._main_seen: tuple[int, int, int] | None = None
+        self._main_named = ""
         self._head = f"{layout.git}/HEAD"
         self._head_seen: tuple[int, int, int] | None = None
 
@@ -144,11 +158,25 @@ class Marks:
 
     def require_head_on_main(self) -> None:
         """Raise Conflict unless HEAD is main; it is read only when it was replaced."""
-        status = os.stat(self._head)
-        seen = (status.st_ino, status.st_mtime_ns, status.st_size)
+        seen = _signature(os.stat(self._head))
         if seen != self._head_seen:
             require_head_on_main(self._layout)
             self._head_seen = seen
+
+    def main_names(self, oid: str) -> bool:
+        """Tell whether main names a commit; its file is read only when it was replaced.
+
+        git replaces the file at every move, so inode and time tell. Raises Corrupt for a main
+        that cannot be read.
+        """
+        try:
+            seen = _signature(os.stat(self._main))
+        except FileNotFoundError:
+            return read_main(self._layout) == oid  # it may be packed
+        if seen != self._main_seen:
+            self._main_named = read_main(self._layout)
+            self._main_seen = seen if _signature_of(self._main) == seen else None
+        return self._main_named == oid
 
     def move_main(self, old: str, new: str) -> bool:
         """Let main name `new` if it names `old`; False when somebody has moved it meanwhile."""
@@ -165,14 +193,17 @@ class Marks:
             self.take(lock, FOREIGN_LOCK_WAIT_SECONDS_MAX)
         try:
             failpoints.reach("refs.locked")
-            if read_ref(self._layout, name) != old:
+            same = self.main_names(old) if name == MAIN else read_ref(self._layout, name) == old
+            if not same:
                 return False
             if sync:
                 files.replace(self._layout, path, f"{new}\n".encode(), sync=True)
             else:
                 from agent_chatroom_ledger.storage import exchange  # readers need no ctypes
 
-                exchange.put(self._layout, path, f"{new}\n".encode())
+                status = exchange.put(self._layout, path, f"{new}\n".encode())
+                if name == MAIN:
+                    self._main_seen, self._main_named = _signature(status), new
             failpoints.reach("refs.moved")
             return True
         finally:

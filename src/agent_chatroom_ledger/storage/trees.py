@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _TREE_PREFIX = b"40000 "
 _BLOB_PREFIX = b"100644 "
+_CONTENTS_MAX = 512
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
@@ -67,7 +68,7 @@ class Node:
     def put(self, name: bytes, oid: bytes, *, tree: bool) -> tuple[int, int]:
         """Set one entry; return how many bytes before and after the change stayed the same."""
         spot = self.spots.get(name)
-        if spot is not None and (name in self.trees) == tree:
+        if spot is not None and self._is_of_kind(name, spot, tree=tree):
             self.data[spot : spot + 20] = oid
             return spot, len(self.data) - spot - 20
         if spot is not None:
@@ -83,6 +84,12 @@ class Node:
         self.data[at:at] = entry
         self._parse()
         return at, len(self.data) - at - len(entry)
+
+    def _is_of_kind(self, name: bytes, spot: int, *, tree: bool) -> bool:
+        """Tell whether an entry is a directory, or an ordinary file: no program and no link."""
+        if tree or name in self.trees:
+            return tree and name in self.trees
+        return self.data.startswith(_BLOB_PREFIX, spot - len(name) - 8)
 
     def cut(self, name: bytes) -> tuple[int, int]:
         """Remove one entry; return as `put` does."""
@@ -112,6 +119,9 @@ class TreeEditor:
         return self._nodes
 
     def _child(self, node: Node, name: bytes) -> Node | None:
+        if name in node.pending:
+            changed = node.pending[name]
+            return changed if isinstance(changed, Node) else None
         child = node.children.get(name)
         if child is None and name in node.trees:
             spot = node.spots[name]
@@ -169,33 +179,45 @@ class TreeEditor:
     def write(self, path: str, data: bytes, pack: PackBuilder) -> None:
         """Set a file's content and hand the new blob to the pack."""
         oid = hash_object(b"blob", data)
+        node, name = self._above(path)
+        if name in node.trees or name in node.children:
+            self._forget(path)
+        node.pending[name] = oid
+        pack.blob(path, oid, data)
+        self._contents.pop(path, None)
+        self._contents[path] = data
+
+    def _above(self, path: str) -> tuple[Node, bytes]:
+        """Return the directory that a path is to be changed in, made if missing, and its name."""
         node = self._root
         parts = path.encode("utf-8", "surrogateescape").split(b"/")
-        for part in parts[:-1]:
-            child = node.pending.get(part) or self._child(node, part)
-            if child is None or isinstance(child, bytes):
+        for place, part in enumerate(parts[:-1], 1):
+            child = self._child(node, part)
+            if child is None:
+                # A file may have stood in its place.
+                self._contents.pop(b"/".join(parts[:place]).decode("utf-8", "surrogateescape"), b"")
                 child = node.children[part] = Node(b"", None)
                 self._nodes += 1
             node.pending[part] = child
             node = child
-        node.pending[parts[-1]] = oid
-        pack.blob(path, oid, data)
-        self._contents[path] = data
-        if len(self._contents) > 512:
-            del self._contents[next(iter(self._contents))]
+        return node, parts[-1]
+
+    def lighten(self) -> None:
+        """Drop contents beyond the last written; what was written must be readable as objects."""
+        for path in list(self._contents)[:-_CONTENTS_MAX]:
+            del self._contents[path]
+
+    def _forget(self, path: str) -> None:
+        """Forget the contents of a file, or of those in a directory."""
+        for known in [p for p in self._contents if p == path or p.startswith(path + "/")]:
+            del self._contents[known]
 
     def graft(self, path: str, tree: str) -> None:
         """Put a whole directory that git's objects hold into the place of a missing one."""
-        node = self._root
-        parts = path.encode("utf-8", "surrogateescape").split(b"/")
-        for part in parts[:-1]:
-            child = node.pending.get(part) or self._child(node, part)
-            if child is None or isinstance(child, bytes):
-                child = node.children[part] = Node(b"", None)
-            node.pending[part] = child
-            node = child
+        node, name = self._above(path)
         data = self._objects.data(tree, TREE)
-        node.pending[parts[-1]] = node.children[parts[-1]] = Node(data, bytes.fromhex(tree))
+        node.pending[name] = node.children[name] = Node(data, bytes.fromhex(tree))
+        self._nodes += 1
 
     def remove(self, path: str) -> None:
         """Remove a file or a whole directory; missing is no error."""
@@ -203,8 +225,8 @@ class TreeEditor:
         parts = path.encode("utf-8", "surrogateescape").split(b"/")
         trail: list[tuple[Node, bytes]] = []
         for part in parts[:-1]:
-            child = node.pending.get(part) or self._child(node, part)
-            if child is None or isinstance(child, bytes):
+            child = self._child(node, part)
+            if child is None:
                 return
             trail.append((node, part))
             node = child
@@ -214,8 +236,7 @@ class TreeEditor:
             parent.pending[part] = parent.children[part]
         node.pending[parts[-1]] = None
         node.children.pop(parts[-1], None)
-        for known in [p for p in self._contents if p == path or p.startswith(path + "/")]:
-            del self._contents[known]
+        self._forget(path)
 
     def finish(self, pack: PackBuilder) -> str:
         """Turn what changed into tree objects for the pack; return the root's id."""
