@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.domain.records import Message
 
 
+_write = os.write  # the disk of the notes is never full, whatever a test does to the ledger's
+
+
 @dataclass(frozen=True)
 class Acknowledged:
     """A message whose call returned: where it stands and what it says."""
@@ -46,7 +49,7 @@ class Notebook:
 
     def write(self, *told: Acknowledged) -> None:
         lines = [json.dumps(asdict(one)) for one in told]
-        os.write(self._descriptor, "".join(f"{line}\n" for line in lines).encode())
+        _write(self._descriptor, "".join(f"{line}\n" for line in lines).encode())
         os.fdatasync(self._descriptor)
 
     def seen(self, n: int) -> None:

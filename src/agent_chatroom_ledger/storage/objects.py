@@ -13,6 +13,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.errors import Corrupt
+from agent_chatroom_ledger.storage import files
 from agent_chatroom_ledger.storage.refs import NO_OBJECT as NO_OBJECT  # noqa: PLC0414 - handed on
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ class Objects:
     def __init__(self, layout: Layout) -> None:
         """Open nothing yet."""
         self._path = str(layout.git / "objects")
+        self._shallow_path = layout.git / "shallow"
+        self._shallow: frozenset[str] | None = None
         self._guard = threading.RLock()
         self._store: DiskObjectStore | None = None
         self._pack: Pack | None = None
@@ -182,6 +185,7 @@ class Objects:
     def forget(self) -> None:
         """Close the packs, so that the next read lists them again."""
         with self._guard:
+            self._shallow = None
             if self._store is not None:
                 self._store.close()
                 self._store = self._pack = None
@@ -196,8 +200,20 @@ class Objects:
         return data
 
     def commit(self, oid: str) -> CommitInfo:
-        """Return a commit."""
-        return parse_commit(oid, self.data(oid, COMMIT))
+        """Return a commit; where a shallow clone was cut off, one without parents."""
+        return self.as_commit(oid, self.data(oid, COMMIT))
+
+    def as_commit(self, oid: str, data: bytes) -> CommitInfo:
+        """Decode a commit, as `commit` gives it."""
+        info = parse_commit(oid, data)
+        return dataclasses.replace(info, parents=()) if self.is_cut_off(oid) else info
+
+    def is_cut_off(self, oid: str) -> bool:
+        """Tell whether the parents of a commit are beyond the end of a shallow clone."""
+        if self._shallow is None:
+            shallow = files.read_bytes(self._shallow_path) or b""
+            self._shallow = frozenset(shallow.decode("ascii", "replace").split())
+        return oid in self._shallow
 
     def tree(self, oid: str) -> list[TreeEntry]:
         """Return the entries of a tree in git's order."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.storage.history import trailers
 from agent_chatroom_ledger.storage.layout import is_log
-from agent_chatroom_ledger.storage.objects import BLOB, COMMIT, TREE, parse_commit, parse_tree
+from agent_chatroom_ledger.storage.objects import BLOB, COMMIT, TREE, parse_tree
 from agent_chatroom_ledger.storage.overlay import number_of
 from agent_chatroom_ledger.storage.source import CommitTree
 
@@ -127,7 +127,7 @@ class HistoryCheck:
             added = []
             self._grown = []
             self._compare(commit, before, commit.tree, "", added)
-        if len(commit.parents) <= 1:
+        if len(commit.parents) <= 1 and not self._objects.is_cut_off(commit.oid):
             self._check_trailers(commit, added)
 
     def _check_trailers(self, commit: CommitInfo, added: list[tuple[str, int]]) -> None:
@@ -238,7 +238,7 @@ class HistoryCheck:
         if data is None:
             return None
         try:
-            return parse_commit(oid, data)
+            return self._objects.as_commit(oid, data)
         except Corrupt as error:
             self._found.error("bad_object", error.message, oid)
             return None
