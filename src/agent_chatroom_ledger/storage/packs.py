@@ -236,7 +236,7 @@ class PackBuilder:
     @staticmethod
     def _step(run: _Run, older: bytes, newer: bytes) -> None:
         head, tail = compare(newer, older)
-        if head + tail < len(older) // 4 or len(run.older) % DEPTH_MAX == DEPTH_MAX - 1:
+        if head + tail <= len(older) // 4 or len(run.older) % DEPTH_MAX == DEPTH_MAX - 1:
             run.older.append((older, False))
         else:
             run.older.append((delta(len(newer), older, head, tail), True))
@@ -285,6 +285,8 @@ class PackBuilder:
             base = first = add(run.oids[-1], header + _compress(newest))
             for position in range(len(run.older) - 1, -1, -1):
                 older = run.older[position]
+                if older == 0:
+                    older = (b"", False)  # git takes no delta for nothing at all
                 if isinstance(older, int):
                     ops, against = delta(len(newest), newest[:older], older, 0), first
                 elif older[1]:
