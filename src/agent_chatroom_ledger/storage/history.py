@@ -91,11 +91,14 @@ def log(
 
     ``room`` is a room's path, ``author`` a part of a name or address, in whatever case.
     """
-    wanted = author.casefold() if author else None
+    wanted = author.casefold() if author else ""
+    # The brackets of a name stand in the commit as similar marks.
+    wanted_name = wanted.replace("<", "\u2039").replace(">", "\u203a")
     for commit in walk(objects, refs.read_main(layout)):
         if since is not None and commit.committer_seconds < since.timestamp():
             return
-        if wanted and wanted not in f"{commit.author} <{commit.author_email}>".casefold():
+        by = f"{commit.author} <{commit.author_email}>".casefold()
+        if wanted not in by and wanted_name not in by:
             continue
         if room is not None and f"\nRoom: {room}\n" not in commit.message:
             continue
