@@ -32,15 +32,20 @@ class OwnPack:
 def read(layout: Layout) -> list[OwnPack]:
     """Return the packs of ours, oldest first."""
     text = (files.read_bytes(layout.own_packs) or b"").decode("ascii", "replace")
-    found: list[tuple[str, int]] = []
-    durable = 0
+    fresh: dict[str, OwnPack] = {}
+    durable: dict[str, OwnPack] = {}
     for line in text.split("\n")[:-1]:
         name, _, commits = line.partition(" ")
         if name == _SYNCED:
-            durable = len(found)
+            durable |= {
+                pack.name: dataclasses.replace(pack, synced=True) for pack in fresh.values()
+            }
+            fresh.clear()
         elif len(name) == 40 and commits.isdigit():
-            found.append((name, int(commits)))
-    return [OwnPack(name, commits, index < durable) for index, (name, commits) in enumerate(found)]
+            # One that was stored again is as durable as it was then.
+            durable.pop(name, None)
+            fresh[name] = OwnPack(name, int(commits), synced=False)
+    return [*durable.values(), *fresh.values()]
 
 
 def _append(layout: Layout, line: str) -> None:

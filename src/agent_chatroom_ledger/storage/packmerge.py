@@ -68,8 +68,8 @@ def merge_small_packs(layout: Layout) -> None:
             elif not _is_protected(layout, pack.name, listed):
                 classes[_class_of(pack.commits)].append(pack)
         for level, most in ((0, SINGLES_MAX), (1, GROWN_MAX)):
-            if len(classes[level]) >= most:
-                _merge(layout, own, classes[level], level)
+            few = _fitting(layout, classes[level]) if len(classes[level]) >= most else []
+            if len(few) > 1 and _merge(layout, own, few, level):
                 break
         else:
             full = [c for level, c in classes.items() if level > 1 and len(c) >= JOINED_MAX]
@@ -86,6 +86,18 @@ def _is_protected(layout: Layout, name: str, listed: bytes) -> bool:
     if f"pack-{name}.idx".encode() in listed:
         return True
     return os.path.exists(f"{layout.packs}/pack-{name}.keep")
+
+
+def _fitting(layout: Layout, chosen: Sequence[OwnPack]) -> list[OwnPack]:
+    """Return the packs that one merge can hold, the smallest of them, in their order."""
+    sizes = {p.name: os.path.getsize(f"{layout.packs}/pack-{p.name}.pack") for p in chosen}
+    total, taken = 0, set()
+    for name in sorted(sizes, key=sizes.__getitem__):
+        total += sizes[name]
+        if total > _JOINED_BYTES_MAX:
+            break
+        taken.add(name)
+    return [pack for pack in chosen if pack.name in taken]
 
 
 def _merge(layout: Layout, own: list[OwnPack], chosen: Sequence[OwnPack], level: int) -> bool:
