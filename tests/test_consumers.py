@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_chatroom_ledger import Room
-    from tests.conftest import MakeLedger
+    from tests.conftest import Git, MakeLedger
 
 
 @pytest.fixture
@@ -217,3 +217,18 @@ def test_a_message_stands_for_all_that_were_given_before_it(
     # Nothing was given to this one, so the message stands for its own origin only.
     assert stranger.acknowledge(place, through=messages[-1]) == {clone.origin: 1}
     assert [message.n for message in stranger.unread()[0].messages()] == [1, 2, 3]
+
+
+def test_a_reader_of_a_fresh_clone_may_have_a_cursor(
+    ledger: Ledger, room: Room, git: Git, tmp_path: Path
+) -> None:
+    room.ledger.flush()
+    git(tmp_path, "clone", "-q", str(ledger.root), "clone")
+    with Ledger.open(tmp_path / "clone", read_only=True) as reader:
+        consumer = reader.consumer("Analyst")
+        assert consumer.unread()[0].count == 3
+        assert consumer.acknowledge("design-review", through=2) == {ledger.origin: 2}
+        assert consumer.unread()[0].count == 1
+    with Ledger.open(tmp_path / "clone") as writer:
+        assert writer.origin not in {"", ledger.origin}
+        assert writer.consumer("Analyst").unread()[0].count == 1

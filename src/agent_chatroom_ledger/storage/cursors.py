@@ -192,6 +192,8 @@ class CursorFile:
         # In the ledger, whatever the cursor's place: a lock file beside a file that the caller
         # named would be one more file that he did not name (invariant 7).
         digest = _digest(os.fsencode(self.path))
+        # A clone that was never written to has none of these; its reader may have a cursor.
+        self._layout.locks.mkdir(parents=True, exist_ok=True)
         if self._own:
             self._layout.cursors.mkdir(exist_ok=True)
         lock = FileLock(self._layout.locks / f"cursor-{digest}.lock")
