@@ -17,7 +17,7 @@ from agent_chatroom_ledger.storage.objects import FILE_MODE
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from agent_chatroom_ledger.storage.layout import Layout
 
@@ -25,6 +25,7 @@ _HEADER = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">10I20sH")
 _NAME_MAX = 0xFFF
 _EXTENDED = 0x4000
+_UNREADABLE = {b"link", b"sdir"}  # entries in another file, entries for whole directories
 _PATCHES_MAX = 64  # beyond this many changes one pass over all entries is cheaper
 _NO_STAT = (0,) * 6
 
@@ -115,30 +116,43 @@ def _entries_end(data: bytes, count: int) -> int:
     return at
 
 
-def parse(data: bytes) -> dict[str, tuple[int, str, bytes]]:
-    """Return path -> (mode, id, raw entry) of all entries of stage 0.
-
-    Raises ValueError for an index of another kind than version 2 or 3 without splitting.
-    """
+def _all_entries(data: bytes) -> Iterator[tuple[str, int, bytes]]:
+    """Give (path, stage, raw entry) of all entries; ValueError when it is another kind."""
     try:
         version, count = _check(data)
         end = _entries_end(data, count)
     except (_Unpatchable, IndexError, ValueError) as error:
         raise ValueError("not a plain index") from error
-    if b"link" in data[end : len(data) - 20][:4]:
-        raise ValueError("a split index")
-    found: dict[str, tuple[int, str, bytes]] = {}
+    if not _UNREADABLE.isdisjoint(_extensions(data, end)):
+        raise ValueError("a split or sparse index")
     at = _HEADER.size
     while at < end:
-        fields = _ENTRY.unpack_from(data, at)
-        flags = fields[11]
+        flags = data[at + 60] << 8
         name_at = at + _ENTRY.size + (2 if version > 2 and flags & _EXTENDED else 0)
         stop = data.index(b"\0", name_at)
-        size = (name_at - at + stop - name_at + 8) // 8 * 8
-        if not flags & 0x3000:
-            path = data[name_at:stop].decode("utf-8", "surrogateescape")
-            found[path] = (fields[6], fields[10].hex(), data[at : at + size])
+        size = (stop - at + 8) // 8 * 8
+        path = data[name_at:stop].decode("utf-8", "surrogateescape")
+        yield path, flags >> 12 & 3, data[at : at + size]
         at += size
+
+
+def _extensions(data: bytes, end: int) -> Iterator[bytes]:
+    """Give the names of the extensions that follow the entries."""
+    while end + 8 <= len(data) - 20:
+        yield data[end : end + 4]
+        end += 8 + int.from_bytes(data[end + 4 : end + 8], "big")
+
+
+def parse(data: bytes) -> dict[str, tuple[int, str, bytes]]:
+    """Return path -> (mode, id, raw entry) of all entries of stage 0.
+
+    Raises ValueError for an index of another kind than version 2 or 3 without splitting.
+    """
+    found: dict[str, tuple[int, str, bytes]] = {}
+    for path, stage, raw in _all_entries(data):
+        if not stage:
+            fields = _ENTRY.unpack_from(raw)
+            found[path] = (fields[6], fields[10].hex(), raw)
     return found
 
 
@@ -216,21 +230,20 @@ def _merged(data: bytes, changes: Mapping[str, Entry | None]) -> bytes | None:
     """Patch by one pass over all entries; None when the index is of another kind."""
     try:
         version, _ = _check(data)
-        known = parse(data)
+        # Unfinished merges of the user's files stay as they are, all three stages of them.
+        kept = [(path, raw) for path, _, raw in _all_entries(data) if path not in changes]
     except (_Unpatchable, ValueError):
         return None
-    raw = {path: entry[2] for path, entry in known.items()}
-    for path, entry in changes.items():
-        if entry is None:
-            raw.pop(path, None)
-        else:
-            raw[path] = _encode(path.encode("utf-8", "surrogateescape"), entry)
-    return plain(raw.items(), version)
+    kept += [(path, raw_entry(path, entry)) for path, entry in changes.items() if entry is not None]
+    return plain(kept, version)
 
 
 def plain(entries: Iterable[tuple[str, bytes]], version: int = 2) -> bytes:
     """Lay out an index of raw entries."""
-    ordered = sorted((path.encode("utf-8", "surrogateescape"), raw) for path, raw in entries)
+    ordered = sorted(
+        ((path.encode("utf-8", "surrogateescape"), raw) for path, raw in entries),
+        key=lambda entry: (entry[0], entry[1][60] & 0x30),  # stages after their path
+    )
     return _sealed(len(ordered), b"".join([raw for _, raw in ordered]), version)
 
 
