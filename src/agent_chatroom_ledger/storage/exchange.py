@@ -71,7 +71,12 @@ def put(layout: Layout, path: str, data: bytes) -> os.stat_result:
     finally:
         os.close(descriptor)
     if _renameat2(_AT_FDCWD, os.fsencode(slot), _AT_FDCWD, os.fsencode(path), _RENAME_EXCHANGE):
-        os.replace(slot, path)  # there is no such file yet, or the file system cannot swap
+        try:
+            os.replace(slot, path)  # there is no such file yet, or the file system cannot swap
+        except FileNotFoundError:
+            # Another writer of this process has closed, and taken the slots with it.
+            files.replace(layout, path, data, sync=False)
+            return os.stat(path)
     return status
 
 
