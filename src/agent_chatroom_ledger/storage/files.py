@@ -196,7 +196,9 @@ def read_bytes(path: Path | str) -> bytes | None:
 def quarantine(layout: Layout, name: str, data: bytes) -> Path:
     """Keep foreign or damaged bytes under a fresh name, durably, and return where."""
     layout.quarantine.mkdir(exist_ok=True)
-    clean = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)[-120:]
+    clean = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
+    # Of a long name the end, by bytes: file systems take at most 255.
+    clean = clean.encode()[-120:].decode(errors="ignore")
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     for attempt in itertools.count():
         path = layout.quarantine / f"{stamp}-{attempt}-{clean}"
