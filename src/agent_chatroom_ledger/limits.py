@@ -49,7 +49,7 @@ PAGE_BYTES_MAX: Final = 32_768
 
 # The write path.
 # One transaction's line in the journal.
-FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
+FRAME_BYTES_MAX: Final = 32 * 1024 * 1024
 # Commits that are built and packed at once, which bounds memory.
 BATCH_FRAMES_MAX: Final = 500
 # Frames after which a checkpoint is due.

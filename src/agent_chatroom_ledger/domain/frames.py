@@ -89,7 +89,7 @@ def encode_header(header: Header) -> bytes:
 def encode_frame(frame: Frame) -> bytes:
     """Return a frame's line with its line feed.
 
-    Raises InvalidInput when the line would have more than 4 MiB.
+    Raises InvalidInput when the line would have more than 32 MiB.
     """
     line = _line(_ENCODER.encode(frame))
     if len(line) > FRAME_BYTES_MAX:
