@@ -35,7 +35,8 @@ def git(root: Path, *args: str, given: bytes | str = b"", check: bool = True) ->
     """Run the git binary and return what it printed."""
     data = given.encode() if isinstance(given, str) else given
     done = subprocess.run(["git", *args], cwd=root, input=data, capture_output=True, check=False)
-    assert not check or done.returncode == 0, f"git {' '.join(args)}: {done.stderr.decode()}"
+    told = done.stderr.decode() + done.stdout[-2000:].decode(errors="replace")
+    assert not check or done.returncode == 0, f"git {' '.join(args)}: {told}"
     return done.stdout
 
 
