@@ -95,10 +95,13 @@ class WorkTreeWriter:
 
     def read(self, path: str) -> bytes | None:
         """Return the bytes of a regular file; None for anything else."""
+        self._spare_descriptors()
         directory, _, name = path.rpartition("/")
         parent = self._directory(directory, create=False)
-        if parent is None:
-            return None
+        return None if parent is None else self._read(parent, name)
+
+    @staticmethod
+    def _read(parent: int, name: str) -> bytes | None:
         try:
             descriptor = os.open(
                 name,
@@ -107,10 +110,13 @@ class WorkTreeWriter:
             )
         except OSError:
             return None
-        with os.fdopen(descriptor, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return None
-            return stream.read()
+            with os.fdopen(descriptor, "rb", closefd=False) as stream:
+                return stream.read()
+        finally:
+            os.close(descriptor)
 
     def put(self, path: str, old: bytes | None, new: bytes) -> os.stat_result:
         """Let a file hold `new`; foreign bytes, neither `old` nor `new`, are quarantined first."""
@@ -151,7 +157,7 @@ class WorkTreeWriter:
         if not stat.S_ISREG(status.st_mode):
             self._set_aside(parent, name, path)
             return None
-        return self.read(path)
+        return self._read(parent, name)
 
     @staticmethod
     def _sync_file(parent: int, name: str) -> None:
@@ -188,6 +194,7 @@ class WorkTreeWriter:
 
     def remove(self, path: str, old: bytes | None) -> None:
         """Delete a file and the directories that it leaves empty; foreign bytes are kept."""
+        self._spare_descriptors()
         directory, _, name = path.rpartition("/")
         parent = self._directory(directory, create=False)
         if parent is None:
