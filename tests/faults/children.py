@@ -65,7 +65,7 @@ def committers(root: Path) -> list[int]:
     for entry in Path("/proc").iterdir():
         try:
             words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-            if b"agent_chatroom_ledger.storage.background" in words and os.fsencode(root) in words:
+            if b"-c" in words and os.fsencode(root) in words:
                 found.append(int(entry.name))
         except OSError:
             continue  # it has just ended

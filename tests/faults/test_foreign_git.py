@@ -191,9 +191,10 @@ def test_gc_and_repack_in_a_loop_beside_writers_and_readers(root: Path, tmp_path
     gc = ["gc", "-q", "--prune=now"]
     loop = threading.Thread(target=in_a_loop, args=(root, stop, gc, ["repack", "-q", "-a", "-d"]))
     loop.start()
-    assert [children.end_of(child) for child in running] == [0, 0, 0]
+    ends = [children.end_of(child) for child in running]
     stop.set()
     loop.join()
+    assert ends == [0, 0, 0]
     git(root, "gc", "-q", "--prune=now")
     assert_sound(root, noted(*notebooks))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import threading
+import time
 import traceback
 import weakref
 from typing import TYPE_CHECKING
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.layout import Layout
 
 COMMIT, TREE, BLOB, TAG = 1, 2, 3, 4
+# How often an object is looked for that no pack has, and one whose pack goes away meanwhile.
+_LOOKS, _LOOKS_MAX = 3, 12
+_LOOK_PAUSE_SECONDS = 0.005
 TREE_MODE = 0o040000
 FILE_MODE = 0o100644
 
@@ -156,23 +160,27 @@ class Objects:
     def get(self, oid: str) -> tuple[int, bytes]:
         """Return the kind (1 commit, 2 tree, 3 blob, 4 tag) and the bytes of an object."""
         with self._guard:
-            try:
-                return self._get(oid)
-            except Exception as error:  # noqa: BLE001 - dulwich has many kinds, see below
-                # What its frames still hold of a pack would keep the pack from being closed.
-                traceback.clear_frames(error.__traceback__)
-            # A foreign repack may have taken away a pack that we had listed: look afresh, once.
-            self.forget()
-            try:
-                return self._get(oid)
-            except Exception as error:
-                # dulwich raises many kinds for damaged packs; to us they all mean one thing.
-                traceback.clear_frames(error.__traceback__)
-                raise Corrupt(
-                    f"git object {oid} is missing or damaged ({type(error).__name__})",
-                    code="missing_object",
-                    object=oid,
-                ) from error
+            for attempt in range(_LOOKS_MAX):
+                try:
+                    return self._get(oid)
+                except Exception as error:
+                    # What its frames still hold of a pack would keep the pack from being closed.
+                    traceback.clear_frames(error.__traceback__)
+                    # A foreign repack may have taken away a pack that we had listed, and while it
+                    # goes on, the next one too: look afresh. What no list has is missing.
+                    self.forget()
+                    gone = type(error).__name__ == "PackFileDisappeared" or isinstance(
+                        error, FileNotFoundError
+                    )
+                    if attempt >= (_LOOKS_MAX if gone else _LOOKS) - 1:
+                        # dulwich raises many kinds for damaged packs; to us they mean one thing.
+                        raise Corrupt(
+                            f"git object {oid} is missing or damaged ({type(error).__name__})",
+                            code="missing_object",
+                            object=oid,
+                        ) from error
+                time.sleep(_LOOK_PAUSE_SECONDS * attempt)
+            raise AssertionError  # the last look has returned or raised
 
     def has(self, oid: str) -> bool:
         """Tell whether an object can be read."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MAIN = "refs/heads/main"
 TIP = "refs/ledger/tip"
 FOREIGN_LOCK_WAIT_SECONDS_MAX = 2.0
+TICK_NANOSECONDS = 2_000_000_000  # of the coarsest file systems
 _HEAD_ON_MAIN = f"ref: {MAIN}\n".encode()
 # Here and not beside the objects, which no reader of the present state needs.
 NO_OBJECT = "0" * 40
@@ -175,7 +176,10 @@ class Marks:
             return read_main(self._layout) == oid  # it may be packed
         if seen != self._main_seen:
             self._main_named = read_main(self._layout)
-            self._main_seen = seen if _signature_of(self._main) == seen else None
+            # A file that was written just now may be written again within the same tick of the
+            # file system's clock, under a number that was given back: then nothing would tell.
+            settled = time.time_ns() - seen[1] > TICK_NANOSECONDS
+            self._main_seen = seen if settled and _signature_of(self._main) == seen else None
         return self._main_named == oid
 
     def move_main(self, old: str, new: str) -> bool:
