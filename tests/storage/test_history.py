@@ -76,7 +76,7 @@ def test_an_ambiguous_beginning_of_an_id_is_a_conflict(ledger: Ledger) -> None:
         with pytest.raises(Conflict) as caught:
             room.messages(at=start)
         assert caught.value.code == "ambiguous"
-        assert len(caught.value.fields["candidates"]) > 1  # type: ignore[arg-type]
+        assert len(caught.value.fields["candidates"]) > 1
     assert len(room.messages(at=commits[0][:12])) == 1500
 
 
