@@ -130,14 +130,16 @@ def import_irc(
     drafts = logs.drafts()
     counts = {"messages": 0, "events": 0, "skipped": 0}
     origin = ledger.origin
+    # What the room already holds is found by its id and comes back with its old number, which is
+    # not past the newest one that was there before; new numbers only grow.
+    last = target.last_position().get(origin, 0)
     while batch := list(islice(drafts, chunk)):
-        # What the room already holds is found by its id and comes back with its old number.
-        last = target.last_position().get(origin, 0)
         for message in target.post_many(batch):
             if message.origin != origin or message.n <= last:
                 counts["skipped"] += 1
             else:
                 counts["events" if is_history(message.kind) else "messages"] += 1
+                last = message.n
         if progress is not None:
             progress(min(logs.bytes_read, total), total)
     ledger.flush()
