@@ -61,6 +61,7 @@ class Committer:
         self.met_foreign = False
         self._packs_since_merge = 0
         self._committed = 0
+        self._written = 0
         self.problem: Exception | None = None
         self._state = StateFile(layout)
         self._own_packs = packlist.Notes(layout)
@@ -99,7 +100,17 @@ class Committer:
 
     def _main_is_hinted(self) -> bool:
         state = self._state.read()
-        return state is not None and self._main_is(state.main)
+        return state is not None and self._main_is(state.main) and self._is_written(state.frame)
+
+    def _is_written(self, frame: int) -> bool:
+        """Tell whether the journal reaches as far as main: its end may have been damaged.
+
+        That looks like a torn tail. Then main judges, or numbers that it has would be given again.
+        """
+        if frame > self._written:
+            self.intake.refresh()
+            self._written = self.intake.last_frame
+        return frame <= self._written
 
     def _main_is(self, commit: str) -> bool:
         try:
@@ -218,7 +229,8 @@ class Committer:
         # Commits carry the origin of the generation: a copied ledger replays what it was.
         self.builder.origin = self.intake.header.origin
         state = self._state.read()
-        if state is not None and state.boot == self.boot:
+        known = state is not None and self._is_written(state.frame)
+        if state is not None and known and state.boot == self.boot:
             # When the hint names the tip we built last, moving main will tell if it is true.
             if hopeful and state.main == self.builder.tip:
                 self._committed = state.frame

@@ -251,13 +251,13 @@ class Writer:
         self._objects.close()
 
     def _require_open(self) -> None:
+        if self._closed:
+            raise InvalidInput("this ledger is closed; open it again", code="closed")
         if self._process != os.getpid():
             # A forked child begins anew: its own descriptors, locks, threads and committer.
             self._background = None
             self._guard = threading.RLock()
             self._open()
-        if self._closed:
-            raise InvalidInput("this ledger is closed; open it again", code="closed")
 
 
 _living: weakref.WeakSet[Writer] = weakref.WeakSet()
