@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from agent_chatroom_ledger.domain.drafts import Draft
 from agent_chatroom_ledger.domain.frames import Frame, FrameRecord
-from agent_chatroom_ledger.domain.records import Record, encode_record, record_of
+from agent_chatroom_ledger.domain.records import (
+    Record,
+    decode_record,
+    encode_record,
+    record_of,
+)
 from agent_chatroom_ledger.domain.rooms import create_draft
+from agent_chatroom_ledger.storage import reading
 from agent_chatroom_ledger.storage.layout import Layout
+from agent_chatroom_ledger.storage.objects import Objects
+from agent_chatroom_ledger.storage.source import CommitTree
 from agent_chatroom_ledger.storage.writer import Entry, Transaction
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_chatroom_ledger.domain.drafts import Draft
-    from agent_chatroom_ledger.storage.objects import Objects
     from agent_chatroom_ledger.storage.packs import PackBuilder
     from agent_chatroom_ledger.storage.present import Present
     from agent_chatroom_ledger.storage.trees import TreeEditor
@@ -143,11 +151,15 @@ def files_of(source: TreeEditor, directory: str = "") -> dict[str, bytes]:
     return found
 
 
-def files_at(objects: Objects, layout: Layout, revision: str = "HEAD") -> dict[str, bytes]:
-    """Return every file of a commit, listed by git and read by us."""
-    listed = git(layout.root, "ls-tree", "-r", "-z", revision).decode("utf-8", "surrogateescape")
-    found: dict[str, bytes] = {}
-    for line in listed.split("\0")[:-1]:
-        head, _, path = line.partition("\t")
-        found[path] = objects.blob(head.split(" ")[2])
-    return found
+def say(body: str, **fields: Any) -> Draft:
+    """Return what a message of the Analyst is made of."""
+    return Draft(author="Analyst", body=body, **fields)
+
+
+def bodies(layout: Layout) -> list[str]:
+    """Return the bodies of the messages that main has, by their numbers."""
+    with contextlib.closing(Objects(layout)) as objects:
+        source = CommitTree(objects, git(layout.root, "rev-parse", "main").decode().strip())
+        found = [decode_record(line) for _, line in reading.records(source, MESSAGES)]
+    assert [record.n for record in found] == list(range(1, len(found) + 1))
+    return [record.body for record in found]

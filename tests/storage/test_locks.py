@@ -15,6 +15,7 @@ import pytest
 
 from agent_chatroom_ledger.errors import Busy
 from agent_chatroom_ledger.storage.locks import FileLock
+from tests.storage.processes import in_child
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -175,27 +176,19 @@ def test_processes_exclude_each_other(path: Path, tmp_path: Path) -> None:
     lock.close()
 
 
-def in_child(action: object) -> int:
-    """Run a function in a forked child and return its exit status."""
-    child = os.fork()
-    if not child:
-        status = 99
-        try:
-            status = int(bool(action()))  # type: ignore[operator]  # a function without arguments
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def takes(lock: FileLock, *, free: bool) -> None:
+    assert lock.try_acquire() == free
 
 
 def test_a_forked_child_does_not_hold_what_its_parent_holds(path: Path) -> None:
-    lock, free = FileLock(path), FileLock(path.with_name("free"))
+    lock, other = FileLock(path), FileLock(path.with_name("free"))
     lock.acquire()
-    assert in_child(lock.try_acquire) == 0
-    assert in_child(free.try_acquire) == 1
+    assert in_child(lambda: takes(lock, free=False)) == 0
+    assert in_child(lambda: takes(other, free=True)) == 0
     # The child has closed its descriptor; the lock is still the parent's.
     assert not FileLock(path).try_acquire()
     lock.release()
-    assert in_child(lock.try_acquire) == 1
+    assert in_child(lambda: takes(lock, free=True)) == 0
     lock.close()
 
 

@@ -5,22 +5,28 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
-import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_chatroom_ledger import limits
-from agent_chatroom_ledger.domain.drafts import Draft
 from agent_chatroom_ledger.domain.records import decode_record
 from agent_chatroom_ledger.errors import Busy, Conflict, InvalidInput, NotYetCommitted
-from agent_chatroom_ledger.storage import committer, failpoints, journal, reading
-from agent_chatroom_ledger.storage.objects import Objects
-from agent_chatroom_ledger.storage.source import CommitTree
+from agent_chatroom_ledger.storage import committer, failpoints, journal
 from agent_chatroom_ledger.storage.writer import Entry, Transaction, Writer
-from tests.storage.samples import MESSAGES, ROOM, frame, git, message, write, write_room
+from tests.storage.processes import Other, Silent, in_child
+from tests.storage.samples import (
+    MESSAGES,
+    ROOM,
+    bodies,
+    frame,
+    git,
+    message,
+    say,
+    write,
+    write_room,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,22 +34,6 @@ if TYPE_CHECKING:
 
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.present import Present
-
-
-def say(body: str, **fields: Any) -> Draft:
-    return Draft(author="Analyst", body=body, **fields)
-
-
-def bodies(layout: Layout) -> list[str]:
-    """Return the bodies of the messages that main has, by their numbers."""
-    objects = Objects(layout)
-    try:
-        source = CommitTree(objects, git(layout.root, "rev-parse", "main").decode().strip())
-        found = [decode_record(line) for _, line in reading.records(source, MESSAGES)]
-    finally:
-        objects.close()
-    assert [record.n for record in found] == list(range(1, len(found) + 1))
-    return [record.body for record in found]
 
 
 @pytest.fixture
@@ -188,19 +178,6 @@ def refused(call: Callable[[], object]) -> None:
         call()
 
 
-def in_child(action: Callable[[], object]) -> int:
-    """Run a function in a forked child; 0 when it returns."""
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            action()
-            status = 0
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_forked_child_begins_anew_and_both_go_on(room: Writer, layout: Layout) -> None:
     write(room, say("parent"))
@@ -212,47 +189,6 @@ def test_a_forked_child_begins_anew_and_both_go_on(room: Writer, layout: Layout)
     assert in_child(child) == 0
     write(room, say("parent again"))
     assert bodies(layout) == ["parent", "child", "parent again"]
-
-
-PROGRAM = """\
-import sys; from pathlib import Path
-from agent_chatroom_ledger.domain.drafts import Draft
-from agent_chatroom_ledger.storage.repository import open_layout
-from agent_chatroom_ledger.storage.writer import Writer
-from tests.storage.samples import write
-writer = Writer(open_layout(Path(sys.argv[1])), commit=sys.argv[2])
-print("ready", flush=True)
-for line in sys.stdin:
-    (stored,) = write(writer, Draft(author=sys.argv[3], body=line.strip()))
-    print(stored.record.n, flush=True)
-writer.close()
-"""
-
-
-class Other:
-    """A writer in another process, which posts when told."""
-
-    def __init__(self, layout: Layout, mode: str = "sync", name: str = "Other") -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(layout.root), mode, name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.answer() == "ready"
-
-    def answer(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def tell(self, *lines: str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write("".join(f"{line}\n" for line in lines))
-        self.process.stdin.flush()
-
-    def end(self) -> None:
-        self.process.communicate()
-        assert self.process.returncode == 0
 
 
 @pytest.mark.parametrize("mode", ["sync", "group"])
@@ -371,16 +307,6 @@ def test_a_disk_that_syncs_nothing_acknowledges_nothing(room: Writer, layout: La
     write(room, say("three"))
     assert bodies(layout)[0] == "one"
     assert bodies(layout)[-1] == "three"
-
-
-class Silent:
-    """A background that has died."""
-
-    def wake(self) -> None:
-        pass
-
-    def stop(self) -> None:
-        pass
 
 
 def test_writers_wait_for_commits_that_fall_behind(
