@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from agent_chatroom_ledger.consumers import Consumer
     from agent_chatroom_ledger.domain.records import Message
+    from agent_chatroom_ledger.domain.tombstones import Tombstone
     from agent_chatroom_ledger.storage.history import LogEntry
     from agent_chatroom_ledger.storage.index import Index, RoomRow
     from agent_chatroom_ledger.storage.layout import Layout
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.overlay import Overlay
     from agent_chatroom_ledger.storage.present import Present
     from agent_chatroom_ledger.storage.source import Source
+    from agent_chatroom_ledger.storage.timeline import Timeline
     from agent_chatroom_ledger.storage.verify import Report
     from agent_chatroom_ledger.storage.writer import Stored, Transaction, Writer
 
@@ -67,6 +69,7 @@ class RoomSummary(msgspec.Struct, frozen=True, kw_only=True):
     positions: dict[str, int]
     last: int
     last_at: datetime | None
+    status: str = "active"
 
 
 class Ledger:
@@ -193,16 +196,21 @@ class Ledger:
             folder, _, title = name.strip().removeprefix(f"{ROOMS}/").strip("/").rpartition("/")
             return create_room(self, title, folder=folder, by=by, if_missing=True)
 
-    def room(self, name: str | Room) -> Room:
+    def room(self, name: str | Room, at: str | datetime | None = None) -> Room:
         """Find a room by path (with or without ``rooms/``), id, unique slug or unique title.
 
         A title may have the folder before it, ``team/Big review``.
 
         Raises NotFound, or Conflict (code ``ambiguous``) when several bear the name; both list the
-        nearest paths in ``fields["candidates"]``.
+        nearest paths in ``fields["candidates"]``. With ``at``, a room that is not there now is
+        looked for in the files of that commit or time.
         """
         if isinstance(name, Room):
             return name
+        if at is not None:
+            from agent_chatroom_ledger.past import room_at
+
+            return room_at(self, name, at)
         if not str(name).strip():
             raise InvalidInput("A room is named by path, slug, title or id.", field="room")
         wanted = str(name).strip().rstrip("/")
@@ -211,12 +219,66 @@ class Ledger:
             if reading.is_room(source, path, overlay):
                 return Room(self, path)
         found = self._search(wanted)
+        if not found:
+            from agent_chatroom_ledger.archives import archived_under
+
+            archived = archived_under(self, wanted)
+            if len(archived) == 1:
+                return Room(self, archived[0].path, tombstone=archived[0])
+            if archived:
+                raise Conflict(
+                    f"{len(archived)} archived rooms are called {name[:80]!r}; name one by its id.",
+                    code="ambiguous",
+                    room=str(name)[:200],
+                    candidates=[tombstone.id for tombstone in archived[:10]],
+                )
         if len(found) != 1:
             raise self._not_one(name, found)
         return Room(self, found[0].path)
 
-    def rooms(self, at: str | datetime | None = None) -> list[RoomSummary]:
-        """Return all rooms, by path, as they are now or were at a commit or time."""
+    def archive_room(self, room: str | Room, *, by: str = "Ledger", reason: str = "") -> Tombstone:
+        """Archive a room: a tombstone and a removed directory, one commit; history keeps it.
+
+        It can still be found, listed, read and verified. Writing to it is a Conflict (code
+        ``archived``), as is archiving it again.
+        """
+        from agent_chatroom_ledger.archives import archive_room
+
+        return archive_room(self, self.room(room), by=by, reason=reason)
+
+    def restore_room(self, room: str | Room, *, by: str = "Ledger", reason: str = "") -> Room:
+        """Bring an archived room back, the very same tree, and return it.
+
+        Where its path is taken meanwhile it gets the next free number. Conflict (code
+        ``not_archived``) when it is not archived.
+        """
+        from agent_chatroom_ledger.archives import restore_room
+
+        tombstone = self.room(room).tombstone
+        if tombstone is None:
+            raise Conflict(
+                f"{self.room(room).path} is not archived.", code="not_archived", room=str(room)
+            )
+        return restore_room(self, tombstone, by=by, reason=reason)
+
+    def rooms(
+        self,
+        at: str | datetime | None = None,
+        status: Literal["active", "archived", "all"] = "active",
+    ) -> list[RoomSummary]:
+        """Return the rooms of a status, by path, as they are now or were at a commit or time."""
+        found = self._active_rooms(at) if status != "archived" else []
+        if status != "active":
+            from agent_chatroom_ledger.archives import tombstones
+
+            source = self.look()[0] if at is None else self.source_at(at)
+            for stone in tombstones(source):
+                reader = RoomReader(self.source_at(stone.commit), None, stone.path)
+                summary = msgspec.structs.replace(_summary_of(reader), status="archived")
+                found.append(summary)
+        return sorted(found, key=lambda summary: (summary.path, summary.id))
+
+    def _active_rooms(self, at: str | datetime | None) -> list[RoomSummary]:
         if at is None:
             rows, heads = self.index.rooms_and_heads()
             found = []
@@ -294,6 +356,7 @@ class Ledger:
         entries = history.log(
             self.layout,
             self.objects,
+            lambda: self.timeline,
             room=path,
             author=author,
             since=since,
@@ -305,6 +368,18 @@ class Ledger:
                 break
             found.append(entry)
         return found
+
+    def commit_at(self, at: str | datetime) -> str:
+        """Return the id of the commit that a revision or a time means.
+
+        A revision is a branch, a tag, an id or the beginning of one, with ``~n`` and ``^`` after
+        it; a time means the newest commit at or before it, to the second. Raises NotFound for one
+        that is not there, Conflict for a beginning that several commits share.
+        """
+        from agent_chatroom_ledger.storage import history
+
+        self._storage.commit_pending()
+        return history.resolve(self.layout, self.objects, lambda: self.timeline, at)
 
     def follow(
         self, room: str | Room | None = None, *, since: Mapping[str, int] | None = None
@@ -333,11 +408,14 @@ class Ledger:
 
     def source_at(self, at: str | datetime) -> Source:
         """Return the files of a commit, named by a revision or by a time."""
-        from agent_chatroom_ledger.storage import history
         from agent_chatroom_ledger.storage.source import CommitTree
 
-        self._storage.commit_pending()
-        return CommitTree(self.objects, history.resolve(self.layout, self.objects, at))
+        return CommitTree(self.objects, self.commit_at(at))
+
+    @property
+    def timeline(self) -> Timeline:
+        """The derived list of main's commits, by time and by room."""
+        return self._storage.timeline
 
     @property
     def index(self) -> Index:

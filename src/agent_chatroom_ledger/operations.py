@@ -6,26 +6,28 @@ again under the journal's lock, because the room may have moved on meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from agent_chatroom_ledger.changes import Change, Facts, apply_change, plan_change
 from agent_chatroom_ledger.creation import Wanted, create_room, placed
-from agent_chatroom_ledger.domain.names import check_author
-from agent_chatroom_ledger.domain.records import Message, encode_record, message_of, record_of
+from agent_chatroom_ledger.domain.records import Message
 from agent_chatroom_ledger.domain.references import parse_ranges, parse_ref, range_ref
+from agent_chatroom_ledger.domain.reports import report_of, room_facts
 from agent_chatroom_ledger.domain.rooms import (
-    applied,
-    check_reason,
+    POLICY_CLEAR,
+    POLICY_EXCLUDE,
+    POLICY_INCLUDE,
+    POLICY_STANDIN,
     clear_draft,
     exclude_draft,
     include_draft,
     standin_draft,
 )
-from agent_chatroom_ledger.errors import InvalidInput, NotFound
+from agent_chatroom_ledger.errors import InvalidInput
+from agent_chatroom_ledger.plans import Plan
 from agent_chatroom_ledger.storage import reading
-from agent_chatroom_ledger.storage.reading import MESSAGES, OPERATIONS, log_path
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger.domain.policy import Policy
@@ -33,46 +35,9 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.domain.roomstate import RoomState
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.room import Room
-    from agent_chatroom_ledger.storage.present import Present
-    from agent_chatroom_ledger.storage.writer import Transaction
 
 Refs: TypeAlias = int | str | Message | Iterable[int | str | Message]
 Ranges: TypeAlias = list[tuple[str, int, int]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What an operation would do: ``actions`` and ``warnings`` are sentences for a person.
-
-    ``report`` says the same as JSON values. ``apply`` does it and returns the report of what was
-    done; it may raise where the ledger has changed since the plan was made.
-    """
-
-    operation: str
-    room: str
-    actions: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    requested_by: str = ""
-    reason: str = ""
-    details: dict[str, Any] = field(default_factory=dict)
-    carry_out: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """The plan as JSON values."""
-        return {
-            "operation": self.operation,
-            "room": self.room,
-            "requested_by": self.requested_by,
-            "reason": self.reason,
-            "actions": list(self.actions),
-            "warnings": list(self.warnings),
-            **self.details,
-        }
-
-    def apply(self) -> dict[str, Any]:
-        """Do it, and return the report with what came of it."""
-        return {**self.report, **self.carry_out()}
 
 
 # --- creating a room ---------------------------------------------------------------------------
@@ -110,7 +75,8 @@ def plan_create(
 
     def carry_out() -> dict[str, Any]:
         room = create_room(ledger, title, folder=folder, members=members, by=by, reason=reason)
-        return {"room": room.path, "id": room.id}
+        created = next(room.reader().after(log=reading.OPERATIONS))
+        return {"room": room.path, "id": room.id, **report_of(created)}
 
     return Plan(
         operation="room.create",
@@ -120,6 +86,8 @@ def plan_create(
         requested_by=by,
         reason=reason,
         details={"title": wanted.title, "members": list(wanted.members)},
+        target=room_facts("", wanted.title, path),
+        provenance={"requested_by": by, "reason": reason},
         carry_out=carry_out,
     )
 
@@ -127,30 +95,14 @@ def plan_create(
 # --- the policy of a room ----------------------------------------------------------------------
 
 
-class _Facts(Protocol):
-    """What a change of policy has to know of its room, under the lock or without."""
-
-    def last(self, origin: str) -> int:
-        """Return the number of an origin's newest message."""
-        ...
-
-    def at(self, origin: str, n: int) -> str:
-        """Return the time of a message."""
-        ...
-
-
-# Returns the operation, or None when it would change nothing.
-_Make: TypeAlias = Callable[["_Facts", "RoomState"], "Draft | None"]
-
-
 def exclude(room: Room, refs: Refs, *, by: str = "Ledger", reason: str = "") -> Policy:
     """Leave messages out of a room's view and lenses."""
-    return _apply(room, _exclusion(refs, by, reason), by, reason)
+    return _apply(room, _exclusion(refs, by, reason))
 
 
 def include(room: Room, refs: Refs, *, by: str = "Ledger", reason: str = "") -> Policy:
     """Show messages again that were left out."""
-    return _apply(room, _inclusion(refs, by, reason), by, reason)
+    return _apply(room, _inclusion(refs, by, reason))
 
 
 def add_standin(
@@ -166,7 +118,7 @@ def add_standin(
     reason: str = "",
 ) -> Policy:
     """Show a text in the place of messages."""
-    make = _standin(
+    change = _standin(
         replaces,
         body,
         insert_after=insert_after,
@@ -176,22 +128,22 @@ def add_standin(
         by=by,
         reason=reason,
     )
-    return _apply(room, make, by, reason)
+    return _apply(room, change)
 
 
 def clear_policy(room: Room, *, by: str = "Ledger", reason: str = "") -> Policy:
     """Take back every exclusion and every stand-in."""
-    return _apply(room, _clearing(by, reason), by, reason)
+    return _apply(room, _clearing(by, reason))
 
 
 def plan_exclude(room: Room, refs: Refs, *, by: str = "Ledger", reason: str = "") -> Plan:
     """Plan to leave messages out."""
-    return _plan(room, "policy.exclude", _exclusion(refs, by, reason), by, reason)
+    return _plan(room, _exclusion(refs, by, reason))
 
 
 def plan_include(room: Room, refs: Refs, *, by: str = "Ledger", reason: str = "") -> Plan:
     """Plan to show messages again."""
-    return _plan(room, "policy.include", _inclusion(refs, by, reason), by, reason)
+    return _plan(room, _inclusion(refs, by, reason))
 
 
 def plan_standin(
@@ -207,7 +159,7 @@ def plan_standin(
     reason: str = "",
 ) -> Plan:
     """Plan to show a text in the place of messages."""
-    make = _standin(
+    change = _standin(
         replaces,
         body,
         insert_after=insert_after,
@@ -217,41 +169,41 @@ def plan_standin(
         by=by,
         reason=reason,
     )
-    return _plan(room, "policy.standin", make, by, reason)
+    return _plan(room, change)
 
 
 def plan_clear(room: Room, *, by: str = "Ledger", reason: str = "") -> Plan:
     """Plan to take back every exclusion and every stand-in."""
-    return _plan(room, "policy.clear", _clearing(by, reason), by, reason)
+    return _plan(room, _clearing(by, reason))
 
 
-def _exclusion(refs: Refs, by: str, reason: str) -> _Make:
-    def make(facts: _Facts, state: RoomState) -> Draft | None:
+def _exclusion(refs: Refs, by: str, reason: str) -> Change:
+    def make(facts: Facts, state: RoomState) -> Draft | None:
         ranges = _existing(facts, state, refs)
         if state.policy.excluding(ranges) == state.policy:
             return None
         return exclude_draft(_each(ranges), by=by, reason=reason)
 
-    return make
+    return Change(kind=POLICY_EXCLUDE, make=make, by=by, reason=reason)
 
 
-def _inclusion(refs: Refs, by: str, reason: str) -> _Make:
-    def make(facts: _Facts, state: RoomState) -> Draft | None:
+def _inclusion(refs: Refs, by: str, reason: str) -> Change:
+    def make(facts: Facts, state: RoomState) -> Draft | None:
         ranges = _existing(facts, state, refs)
         if state.policy.including(ranges) == state.policy:
             return None
         return include_draft(_each(ranges), by=by, reason=reason)
 
-    return make
+    return Change(kind=POLICY_INCLUDE, make=make, by=by, reason=reason)
 
 
-def _clearing(by: str, reason: str) -> _Make:
-    def make(_: _Facts, state: RoomState) -> Draft | None:
+def _clearing(by: str, reason: str) -> Change:
+    def make(_: Facts, state: RoomState) -> Draft | None:
         if not state.policy.excluded and not state.policy.standins:
             return None
         return clear_draft(by=by, reason=reason)
 
-    return make
+    return Change(kind=POLICY_CLEAR, make=make, by=by, reason=reason)
 
 
 def _standin(
@@ -264,8 +216,8 @@ def _standin(
     standin_id: str | None,
     by: str,
     reason: str,
-) -> _Make:
-    def make(facts: _Facts, state: RoomState) -> Draft | None:
+) -> Change:
+    def make(facts: Facts, state: RoomState) -> Draft | None:
         replaced = _each(_existing(facts, state, replaces))
         if insert_after is None:
             after = max(replaced, key=lambda place: (facts.at(*place), place))
@@ -283,7 +235,7 @@ def _standin(
             reason=reason,
         )
 
-    return make
+    return Change(kind=POLICY_STANDIN, make=make, by=by, reason=reason)
 
 
 def _next_standin_id(state: RoomState) -> str:
@@ -292,40 +244,14 @@ def _next_standin_id(state: RoomState) -> str:
     return next(str(k) for k in count(len(taken) + 1) if str(k) not in taken)
 
 
-def _apply(room: Room, make: _Make, by: str, reason: str) -> Policy:
-    def build(present: Present) -> Sequence[Transaction]:
-        from agent_chatroom_ledger.storage.writer import Entry, Transaction
-
-        state = present.room(room.path)
-        if state is None:
-            raise NotFound(f"There is no room at {room.path}.", room=room.path)
-        draft = make(_UnderLock(present, room.path), state)
-        if draft is None:
-            return ()
-        log = log_path(room.path, OPERATIONS, present.origin)
-        at = present.next_time()
-        record = record_of(draft, present.next_number(log), at, present.new_id())
-        # What the fold would skip must not be written: ask it before, under the lock.
-        applied(state, message_of(encode_record(record), present.origin, OPERATIONS, True))  # noqa: FBT003 - the fourth of four
-        return (Transaction((Entry(log, record),), requested_by=by, reason=reason),)
-
-    check_author(by, "by")
-    check_reason(reason)
-    room.ledger.transact(build)
+def _apply(room: Room, change: Change) -> Policy:
+    apply_change(room, change)
     return room.policy()
 
 
-def _plan(room: Room, operation: str, make: _Make, by: str, reason: str) -> Plan:
-    check_author(by, "by")
-    check_reason(reason)
-    state = room.state()
-    draft = make(_WithoutLock(room), state)
-    actions = (f"{draft.body} in {room.path}",) if draft else ("nothing: it is so already",)
-    details: dict[str, Any] = dict(draft.data or {}) if draft else {}
-    details.pop("reason", None)
-
-    def carry_out() -> dict[str, Any]:
-        policy = _apply(room, make, by, reason)
+def _plan(room: Room, change: Change) -> Plan:
+    def outcome() -> dict[str, Any]:
+        policy = room.policy()
         excluded = [
             range_ref(origin, first, last)
             for origin, ranges in sorted(policy.excluded.items())
@@ -333,52 +259,10 @@ def _plan(room: Room, operation: str, make: _Make, by: str, reason: str) -> Plan
         ]
         return {"excluded": excluded, "standins": [standin.id for standin in policy.standins]}
 
-    return Plan(
-        operation=operation,
-        room=room.path,
-        actions=actions,
-        requested_by=by,
-        reason=reason,
-        details=details,
-        carry_out=carry_out,
-    )
+    return plan_change(room, change, outcome=outcome)
 
 
-class _UnderLock:
-    """Facts of a room as the writer sees it."""
-
-    def __init__(self, present: Present, room: str) -> None:
-        self._present = present
-        self._room = room
-
-    def last(self, origin: str) -> int:
-        """Return the number of an origin's newest message."""
-        return self._present.last_number(log_path(self._room, MESSAGES, origin))
-
-    def at(self, origin: str, n: int) -> str:
-        """Return the time of a message."""
-        record = self._present.record(log_path(self._room, MESSAGES, origin), n)
-        return "" if record is None else record.at
-
-
-class _WithoutLock:
-    """Facts of a room as a reader sees it."""
-
-    def __init__(self, room: Room) -> None:
-        self._reader = room.reader()
-        self._positions = self._reader.positions()
-
-    def last(self, origin: str) -> int:
-        """Return the number of an origin's newest message."""
-        return self._positions.get(origin, 0)
-
-    def at(self, origin: str, n: int) -> str:
-        """Return the time of a message."""
-        found = self._reader.find(origin, n)
-        return "" if found is None else found.at.isoformat()
-
-
-def _existing(facts: _Facts, state: RoomState, refs: Refs) -> Ranges:
+def _existing(facts: Facts, state: RoomState, refs: Refs) -> Ranges:
     """Return the messages that some references name; InvalidInput naming those that are not."""
     ranges = parse_ranges(_texts(refs), state.origin)
     if not ranges:

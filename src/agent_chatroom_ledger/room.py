@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_chatroom_ledger.domain.roomstate import RoomState
+    from agent_chatroom_ledger.domain.tombstones import Tombstone
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.operations import Refs
     from agent_chatroom_ledger.storage.index import RoomRow
@@ -59,9 +60,16 @@ class Room:
     Rooms are equal when they are the same room of the same ledger.
     """
 
-    def __init__(self, ledger: Ledger, path: str, row: RoomRow | RoomState | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        path: str,
+        row: RoomRow | RoomState | None = None,
+        tombstone: Tombstone | None = None,
+    ) -> None:
         """Use ``Ledger.room``."""
         self._ledger = ledger
+        self._tombstone = tombstone
         self._row = row
         self.path = path
 
@@ -109,6 +117,16 @@ class Room:
         return self._fixed().origin
 
     @property
+    def status(self) -> str:
+        """``active``, or ``archived`` for a room that was archived when it was looked up."""
+        return "active" if self._tombstone is None else "archived"
+
+    @property
+    def tombstone(self) -> Tombstone | None:
+        """What stays of an archived room; None for an active one."""
+        return self._tombstone
+
+    @property
     def members(self) -> tuple[str, ...]:
         """The names on the member list now."""
         return self.state().members
@@ -133,6 +151,10 @@ class Room:
         primary = None if self._row is None else self._row.origin
         if at is not None:
             return RoomReader(self._ledger.source_at(at), None, self.path, primary)
+        if self._tombstone is not None:
+            return RoomReader(
+                self._ledger.source_at(self._tombstone.commit), None, self.path, primary
+            )
         source, overlay = self._ledger.look()
         return RoomReader(source, overlay, self.path, primary)
 
@@ -302,6 +324,15 @@ class Room:
 
     # --- inside --------------------------------------------------------------------------------
 
+    def _require_active(self) -> None:
+        if self._tombstone is not None:
+            name = self.path.removeprefix("rooms/")
+            raise Conflict(
+                f"{name} is archived; `rooms restore {name}` brings it back",
+                code="archived",
+                room=self.path,
+            )
+
     def _fixed(self) -> RoomRow | RoomState:
         if self._row is None:
             self._row = self.reader().state()
@@ -328,9 +359,8 @@ class Room:
         """Give numbers to what is new, and find what was said before; under the journal's lock."""
         from agent_chatroom_ledger.storage.writer import Entry, Transaction
 
-        state = present.room(self.path)
-        if state is None:
-            raise NotFound(f"There is no room at {self.path}.", room=self.path)
+        self._require_active()
+        state = present.required(self.path)
         log = log_path(self.path, MESSAGES, present.origin)
         mine: dict[str, Record] = {}
         found: list[Transaction] = []
@@ -412,11 +442,7 @@ def _with_full_reply(draft: Draft, primary: str, room: str, present: Present) ->
 
 def _require_artifacts(draft: Draft, present: Present) -> None:
     """Refuse a record that names an attachment which the ledger does not hold."""
-    missing = [
-        name
-        for name in draft.artifacts
-        if name not in present.source.names(f"artifacts/{name[:2]}")
-    ]
+    missing = [name for name in draft.artifacts if not present.has_artifact(name)]
     if missing:
         raise InvalidInput(
             f"The ledger holds no artifact {missing[0]}.", field="artifacts", missing=missing

@@ -21,9 +21,12 @@ LAYERS = {
     "ledger": 3,
     "room": 3,
     "consumers": 3,
+    "archives": 3,
+    "changes": 3,
     "creation": 3,
     "following": 3,
     "operations": 3,
+    "plans": 3,
     "": 3,  # The package itself: the public face, made of the use cases.
     "cli": 4,
     "adapters": 4,

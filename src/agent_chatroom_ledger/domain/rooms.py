@@ -30,6 +30,7 @@ from agent_chatroom_ledger.domain.projections import (
 )
 from agent_chatroom_ledger.domain.references import full_ref, parse_ranges, parse_ref
 from agent_chatroom_ledger.domain.roomstate import RoomState
+from agent_chatroom_ledger.domain.tombstones import ROOM_MOVE
 from agent_chatroom_ledger.errors import Conflict, InvalidInput, NotFound
 from agent_chatroom_ledger.limits import ID_CHARS_MAX, MEMBERS_MAX, REASON_CHARS_MAX
 
@@ -212,6 +213,12 @@ def _left(state: RoomState, _: Message, data: dict[str, Any]) -> RoomState:
     return msgspec.structs.replace(state, members=members)
 
 
+def _moved(state: RoomState, _: Message, data: dict[str, Any]) -> RoomState:
+    path = _text(data, "path")
+    folder, slug = check_room_path(path)
+    return msgspec.structs.replace(state, path=path, folder=folder, slug=slug)
+
+
 _CHANGES: Final[dict[str, Callable[[RoomState, Message, dict[str, Any]], RoomState]]] = {
     POLICY_EXCLUDE: _excluded,
     POLICY_INCLUDE: _included,
@@ -219,6 +226,7 @@ _CHANGES: Final[dict[str, Callable[[RoomState, Message, dict[str, Any]], RoomSta
     POLICY_CLEAR: _cleared,
     MEMBERS_ADD: _joined,
     MEMBERS_REMOVE: _left,
+    ROOM_MOVE: _moved,
 }
 
 

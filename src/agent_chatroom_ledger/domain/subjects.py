@@ -25,6 +25,8 @@ _AUTHOR_CHARS_MAX: Final = 20
 _LEDGER: Final = "ledger"
 _POLICY: Final = "policy"
 _MEMBERS: Final = "members"
+# Records of the ledger's own log that are about one whole room.
+_WHOLE_ROOM: Final = ("room.archive", "room.restore")
 _CREATE: Final = "create"
 
 
@@ -62,16 +64,26 @@ def _operation_text(record: Record) -> str:
     area, _, verb = record.kind.rpartition(".")
     if area == _POLICY:
         return f"policy: {verb} {_refs(data)}"
-    if verb == _CREATE:
-        return f"create: {data.get('title', '')}"
+    if verb == _CREATE or record.kind in _WHOLE_ROOM:
+        return f"{verb}: {data.get('title', '')}"
     members = data.get("members")
     if area == _MEMBERS and isinstance(members, list):
         return f"{area}: {verb} {', '.join(map(str, members))}"
     return f"{area}: {verb} {record.body}" if area else f"{verb}: {record.body}"
 
 
+def _room_named(log: str, record: Record) -> tuple[str, str]:
+    """Return the short name and the path of the room that a record is about."""
+    name, room, _, _ = _place(log)
+    path = (record.data or {}).get("path")
+    if not room and record.kind in _WHOLE_ROOM and isinstance(path, str):
+        return one_line(path.rpartition("/")[2], _ROOM_CHARS_MAX), one_line(path, len(path) + 1)
+    return name, room
+
+
 def _subject(log: str, record: Record) -> str:
-    name, _, _, operation = _place(log)
+    operation = _place(log)[3]
+    name = _room_named(log, record)[0]
     if not operation:
         head = f"{name} #{record.n} {_author(record.author)}: "
         return head + one_line(record.body or f"({record.kind})", SUBJECT_CHARS_MAX - len(head))
@@ -82,7 +94,8 @@ def _subject(log: str, record: Record) -> str:
 
 def _record_trailers(log: str, record: Record) -> str:
     """Return the trailers of one record; the room's line only when there is a room."""
-    _, room, origin, operation = _place(log)
+    _, _, origin, operation = _place(log)
+    room = _room_named(log, record)[1]
     return (
         (f"Room: {room}\n" if room else "")
         + f"{'Operation' if operation else 'Message'}: {record.n}@{origin}\n"

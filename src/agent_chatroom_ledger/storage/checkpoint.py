@@ -6,10 +6,14 @@ After it the work tree and git's index equal main (invariant 4).
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_chatroom_ledger.domain.frames import Frame, Header, ViewMark, encode_frame
+from agent_chatroom_ledger.domain.records import decode_record
+from agent_chatroom_ledger.domain.tombstones import ROOM_ARCHIVE, ROOM_RESTORE
 from agent_chatroom_ledger.storage import (
+    artifacts,
+    attic,
     failpoints,
     files,
     foreign,
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
     from agent_chatroom_ledger.storage.committer import Committer
     from agent_chatroom_ledger.storage.source import Source
+    from agent_chatroom_ledger.storage.trees import Change
 
 _REGULAR = 0o100644
 
@@ -64,6 +69,9 @@ class Checkpoint:
             self._bring_up(base, main, spoiled)
             failpoints.reach("checkpoint.durable")
             self._rotate(main)
+            if main != NO_OBJECT:
+                waiting = committer.intake.frames
+                artifacts.sweep(layout, CommitTree(self._objects, main), waiting)
             if committer.met_foreign:
                 foreign.mark(layout, main)
                 committer.met_foreign = False
@@ -133,6 +141,7 @@ class Checkpoint:
         old = self._tree(base)
         new = self._tree(main)
         changes = [c for c in differences(self._objects, old, new) if is_ours(c[0])]
+        changes = self._move_rooms(base, main, changes)
         entries: dict[str, gitindex.Entry | None] = {}
         with WorkTreeWriter(self._layout) as tree:
             # Logs first: a reader that finds a projection finds what it was folded from.
@@ -161,6 +170,42 @@ class Checkpoint:
         self._sync_objects(base, main)
         failpoints.reach("checkpoint.synced")
         self._refresh_index(base, main, entries)
+
+    def _move_rooms(self, base: str, main: str, changes: list[Change]) -> list[Change]:
+        """Put archived rooms' directories aside and restored ones back, each in one step.
+
+        Returns what is left to be done file by file.
+        """
+        moved = {
+            str(data.get("path")): data
+            for frame in self._committer.intake.frames
+            for item in frame.records
+            if room_of_log(item.log) is None
+            for data in (_of_whole_room(bytes(item.record)),)
+            if data is not None
+        }
+        if not moved or base == NO_OBJECT:
+            return changes
+        self._committer.met_foreign = True  # whoever follows the journal alone reads rooms anew
+        before, after = CommitTree(self._objects, base), CommitTree(self._objects, main)
+        for path, data in moved.items():
+            was, now = before.oid(path), after.oid(path)
+            index = gitindex.read(self._layout)
+            changed: bytes | None = None
+            standing = NO_OBJECT
+            if was is not None and now is None:
+                changed = attic.put_aside(self._layout, path, was, index)
+            elif was is None and now is not None and data.get("from") == path:
+                kept = CommitTree(self._objects, str(data["commit"])).oid(path)
+                if kept is not None:
+                    changed = attic.bring_back(self._layout, path, kept, index)
+                    standing = kept
+            if changed is None:
+                continue
+            gitindex.write(self._layout, changed, sync=True)
+            changes = [change for change in changes if not change[0].startswith(f"{path}/")]
+            changes += differences(self._objects, standing, now or NO_OBJECT, f"{path}/")
+        return changes
 
     def _tree(self, commit: str) -> str:
         return NO_OBJECT if commit == NO_OBJECT else self._objects.commit(commit).tree
@@ -246,6 +291,12 @@ class Checkpoint:
                 journal.start(header, [encode_frame(frame) for frame in carried])
                 intake.refresh()
         journal.trim()
+
+
+def _of_whole_room(line: bytes) -> dict[str, Any] | None:
+    """Return the data of a record that archives or restores a room, None for any other."""
+    record = decode_record(line)
+    return record.data if record.kind in (ROOM_ARCHIVE, ROOM_RESTORE) else None
 
 
 def _frame_of(marks: tuple[ViewMark, ...], number: int, at: str) -> Frame:

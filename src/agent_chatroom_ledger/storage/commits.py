@@ -9,6 +9,7 @@ from __future__ import annotations
 import binascii
 from typing import TYPE_CHECKING
 
+from agent_chatroom_ledger import limits
 from agent_chatroom_ledger.domain import rooms as room_fold
 from agent_chatroom_ledger.domain.clock import to_micros
 from agent_chatroom_ledger.domain.names import git_identity
@@ -20,8 +21,15 @@ from agent_chatroom_ledger.domain.segments import (
     starts_new_segment,
 )
 from agent_chatroom_ledger.domain.subjects import frame_message, record_message, view_message
+from agent_chatroom_ledger.domain.tombstones import (
+    ROOM_ARCHIVE,
+    ROOM_RESTORE,
+    Tombstone,
+    encode_tombstone,
+    tombstone_path,
+)
 from agent_chatroom_ledger.errors import Corrupt
-from agent_chatroom_ledger.storage import reading
+from agent_chatroom_ledger.storage import artifacts, reading
 from agent_chatroom_ledger.storage.layout import room_of_log
 from agent_chatroom_ledger.storage.objects import NO_OBJECT
 from agent_chatroom_ledger.storage.source import CommitTree
@@ -29,14 +37,18 @@ from agent_chatroom_ledger.storage.trees import TreeEditor, hash_object
 from agent_chatroom_ledger.storage.viewpages import update_pages, view_covers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from agent_chatroom_ledger.domain.frames import Frame
     from agent_chatroom_ledger.domain.records import Record
     from agent_chatroom_ledger.domain.roomstate import RoomState
+    from agent_chatroom_ledger.domain.versions import Bundle
     from agent_chatroom_ledger.storage.objects import Objects
     from agent_chatroom_ledger.storage.packs import PackBuilder
 
 COMMIT_FORMAT = 1
 LEDGER_NAME = "Ledger"
+_RESTORE = f'"kind":"{ROOM_RESTORE}"'.encode()
 _NODES_MAX = 20_000
 
 
@@ -75,6 +87,25 @@ def commit_bytes(
 
 def _seconds(at: str) -> int:
     return max(to_micros(at) // 1_000_000, 0)  # git knows no time before 1970
+
+
+def batches(frames: Sequence[Frame]) -> Iterator[Sequence[Frame]]:
+    """Cut frames into packs: at most 500, and a restored room's objects are stored before it."""
+    start = 0
+    for place, frame in enumerate(frames):
+        full = place - start >= limits.BATCH_FRAMES_MAX
+        if place > start and (full or _restores(frame)):
+            yield frames[start:place]
+            start = place
+    if start < len(frames):
+        yield frames[start:]
+
+
+def _restores(frame: Frame) -> bool:
+    return any(
+        room_of_log(item.log) is None and _RESTORE in bytes(item.record)
+        for item in frame.records[:1]
+    )
 
 
 def add_commit(pack: PackBuilder, data: bytes) -> str:
@@ -139,16 +170,22 @@ class CommitBuilder:
             return False
         entries: list[tuple[str, Record]] = []
         touched: dict[str, None] = {}
+        trailers = ""
         for item in frame.records:
             line = bytes(item.record)
             record = decode_record(line)
             self._append(item.log, record.n, line, pack)
+            for name in record.artifacts:
+                self._attach(name, pack)
             entries.append((item.log, record))
-            if "/operations/" in item.log:
-                room = room_of_log(item.log)
-                if room is not None:
-                    touched[room] = None
-                    self._apply(room, item.log, line)
+            room = room_of_log(item.log)
+            if room is None:
+                trailers += self._change_rooms(record, pack)
+            elif "/operations/" in item.log:
+                touched[room] = None
+                self._apply(room, item.log, line)
+                if record.kind.startswith("versions."):
+                    self._apply_versions(room, item.log, line, pack)
         for room in touched:
             state = self._rooms[room]
             self.editor.write(f"{room}/room.json", room_fold.room_json(state), pack)
@@ -160,8 +197,59 @@ class CommitBuilder:
             message = frame_message(frame, entries)
         at = _seconds(record.at)
         said = _seconds(record.said_at) if record.said_at else at
-        self._commit(pack, record.author, said, at, message)
+        self._commit(pack, record.author, said, at, message + trailers)
         return True
+
+    def _change_rooms(self, record: Record, pack: PackBuilder) -> str:
+        """Take a room out of the tree or put one back, as the ledger's own log says.
+
+        Returns the trailers that say where a restored tree comes from.
+        """
+        data = record.data or {}
+        if record.kind == ROOM_ARCHIVE:
+            self._archive(str(data["path"]), record, pack)
+        elif record.kind == ROOM_RESTORE:
+            path, source, commit = str(data["path"]), str(data["from"]), str(data["commit"])
+            tree = CommitTree(self._objects, commit).oid(source)
+            if tree is None:
+                raise Corrupt(f"{commit} has no {source} to restore", commit=commit, path=source)
+            self.editor.remove(path)
+            self._forget_room(path)
+            self.editor.graft(path, tree)
+            self.editor.remove(tombstone_path(str(data["id"])))
+            elsewhere = f"Restored-path: {source}\n" if source != path else ""
+            return f"Restored-from: {commit}\n{elsewhere}"
+        return ""
+
+    def _archive(self, path: str, record: Record, pack: PackBuilder) -> None:
+        state = self.room(path)
+        positions = {
+            log: {
+                origin: reading.last_number(self.editor, f"{path}/{log}/{origin}")
+                for origin in reading.origins(self.editor, path, log)
+            }
+            for log in ("messages", "operations")
+        }
+        tombstone = Tombstone(
+            id=state.id,
+            title=state.title,
+            path=path,
+            members=state.members,
+            messages=positions["messages"],
+            operations=positions["operations"],
+            commit=self.tip,
+            archived_at=record.at,
+            archived_by=record.author,
+            reason=str((record.data or {}).get("reason", "")),
+        )
+        self.editor.write(tombstone_path(state.id), encode_tombstone(tombstone), pack)
+        self.editor.remove(path)
+        self._forget_room(path)
+
+    def _forget_room(self, path: str) -> None:
+        self._rooms.pop(path, None)
+        for log in [log for log in self._tails if log.startswith(f"{path}/")]:
+            del self._tails[log]
 
     def _is_there(self, frame: Frame) -> bool:
         """Tell whether the tip holds the very bytes of a frame's last record."""
@@ -194,6 +282,32 @@ class CommitBuilder:
                 tree, parents, message, author=author, said=said, origin=self.origin, at=at
             ),
         )
+
+    def _attach(self, name: str, pack: PackBuilder) -> None:
+        """Commit an artifact with the first record that names it."""
+        path = artifacts.artifact_path(name)
+        if self.editor.oid(path) is None:
+            data = artifacts.required(self._objects.layout, name)
+            self.editor.write(path, data, pack)
+
+    def _apply_versions(self, room: str, log: str, line: bytes, pack: PackBuilder) -> None:
+        """Fold one more operation on versions, which is newer than all before it (invariant 2)."""
+        from agent_chatroom_ledger.domain.versions import bundle_json, versions_path
+        from agent_chatroom_ledger.storage import versionfold
+
+        message = message_of(line, log.rpartition("/")[2], "operations", primary=False)
+        found: dict[tuple[str, int], Bundle | None] = {}
+        key = versionfold.applied(
+            found, message, lambda name: artifacts.committed(self.editor, name)
+        )
+        if key is None:
+            return
+        bundle = found[key]
+        path = versions_path(room, *key)
+        if bundle is None:
+            self.editor.remove(path)
+        else:
+            self.editor.write(path, bundle_json(bundle), pack)
 
     def _add_views(self, frame: Frame, pack: PackBuilder) -> bool:
         pages: dict[str, int] = {}

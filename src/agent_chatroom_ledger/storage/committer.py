@@ -18,7 +18,7 @@ from agent_chatroom_ledger.domain.frames import encode_frame
 from agent_chatroom_ledger.errors import Busy, Corrupt, LedgerError
 from agent_chatroom_ledger.storage import failpoints, files, packlist, packmerge, packs, refs
 from agent_chatroom_ledger.storage.checkpoint import Checkpoint
-from agent_chatroom_ledger.storage.commits import CommitBuilder
+from agent_chatroom_ledger.storage.commits import CommitBuilder, batches
 from agent_chatroom_ledger.storage.locks import FileLock
 from agent_chatroom_ledger.storage.packs import PackBuilder
 from agent_chatroom_ledger.storage.recovery import locate
@@ -179,8 +179,7 @@ class Committer:
         failpoints.reach("commit.synced")
         self.take_index_lock()
         for _ in range(_SWAPS_MAX):
-            for start in range(0, len(frames), limits.BATCH_FRAMES_MAX):
-                batch = frames[start : start + limits.BATCH_FRAMES_MAX]
+            for batch in batches(frames):
                 if not self._commit_batch(batch):
                     break
                 committed = batch[-1].frame

@@ -247,6 +247,43 @@ def plain(entries: Iterable[tuple[str, bytes]], version: int = 2) -> bytes:
     return _sealed(len(ordered), b"".join([raw for _, raw in ordered]), version)
 
 
+def cut(data: bytes, prefix: str) -> tuple[bytes, bytes] | None:
+    """Part an index in two: what lies elsewhere, and what lies below a prefix, which ends in `/`.
+
+    None when the index is of a kind that is not patched. Extensions are dropped.
+    """
+    rest: list[bytes] = []
+    below: list[bytes] = []
+    try:
+        version, _ = _check(data)
+        for path, _, raw in _all_entries(data):
+            (below if path.startswith(prefix) else rest).append(raw)
+    except (_Unpatchable, ValueError):
+        return None
+    parts = [_sealed(len(part), b"".join(part), version) for part in (rest, below)]
+    return parts[0], parts[1]
+
+
+def joined(data: bytes, entries: bytes) -> bytes | None:
+    """Put the entries that `cut` gave back into an index; None when they do not fit together."""
+    raw: dict[str, bytes] = {}
+    try:
+        version, _ = _check(data)
+        for part in (entries, data):
+            for path, stage, entry in _all_entries(part):
+                if stage or path in raw:
+                    return None
+                raw[path] = entry
+    except (_Unpatchable, ValueError):
+        return None
+    return plain(raw.items(), version)
+
+
+def all_below(entries: bytes, prefix: str) -> bool:
+    """Tell whether all entries that `cut` gave lie below a prefix."""
+    return all(path.startswith(prefix) for path, _, _ in _all_entries(entries))
+
+
 def raw_entry(path: str, entry: Entry) -> bytes:
     """Encode one entry."""
     return _encode(path.encode("utf-8", "surrogateescape"), entry)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.domain import rooms as room_fold
 from agent_chatroom_ledger.domain.clock import from_micros, new_id, to_micros
 from agent_chatroom_ledger.domain.records import decode_record, message_of
-from agent_chatroom_ledger.errors import Conflict, Corrupt, InvalidInput
+from agent_chatroom_ledger.domain.tombstones import (
+    ROOM_ARCHIVE,
+    ROOM_RESTORE,
+    Tombstone,
+    decode_tombstone,
+    tombstone_path,
+)
+from agent_chatroom_ledger.errors import Conflict, Corrupt, InvalidInput, NotFound
 from agent_chatroom_ledger.limits import NUMBER_MAX
-from agent_chatroom_ledger.storage import reading
+from agent_chatroom_ledger.storage import artifacts, reading
 from agent_chatroom_ledger.storage.layout import room_of_log
 from agent_chatroom_ledger.storage.objects import NO_OBJECT
 from agent_chatroom_ledger.storage.source import CommitTree
@@ -30,6 +38,30 @@ CLOCK_BEHIND_MICROS_MAX = 24 * 3600 * 1_000_000
 
 
 Lookup = Callable[[str, Iterable[str]], Mapping[str, tuple[str, int]]]
+
+
+class Unsettled(Exception):
+    """A room was archived or restored since the last checkpoint, and has to be read anew."""
+
+
+class _Hiding:
+    """A source without the directories of rooms that were archived since."""
+
+    def __init__(self, source: Source, gone: set[str]) -> None:
+        self._source = source
+        self._gone = gone
+
+    def _hidden(self, path: str) -> bool:
+        return any(path == room or path.startswith(f"{room}/") for room in self._gone)
+
+    def names(self, directory: str) -> list[str]:
+        if self._hidden(directory):
+            return []
+        found = self._source.names(directory)
+        return [n for n in found if f"{directory}/{n.rstrip('/')}" not in self._gone]
+
+    def read(self, path: str) -> bytes | None:
+        return None if self._hidden(path) else self._source.read(path)
 
 
 class Present:
@@ -56,6 +88,8 @@ class Present:
         self._ids: dict[tuple[str, str], tuple[str, int]] = {}
         self._rooms: dict[str, RoomState | None] = {}
         self._operations: dict[str, list[Message]] = {}
+        self._gone: set[str] = set()
+        self._unsettled: set[str] = set()
         self._newest = 0
         self._undo: list[tuple[str, int | None]] = []
         self._newest_before = 0
@@ -70,6 +104,8 @@ class Present:
         self._ids.clear()
         self._rooms.clear()
         self._operations.clear()
+        self._gone.clear()
+        self._unsettled.clear()
         self._newest = max(self._newest, to_micros(header.newest_at))
         for frame in frames:
             self.take(frame)
@@ -89,6 +125,8 @@ class Present:
         self._lines[log, record.n] = line
         room = room_of_log(log)
         if room is None:
+            if record.kind in (ROOM_ARCHIVE, ROOM_RESTORE):
+                self._hide(str((record.data or {}).get("path")), record.kind)
             return
         self._ids[room, record.id] = (log, record.n)
         if "/operations/" in log:
@@ -96,6 +134,24 @@ class Present:
             message = message_of(line, origin, "operations", primary=False)
             self._operations.setdefault(room, []).append(message)
             self._rooms.pop(room, None)
+
+    def _hide(self, room: str, kind: str) -> None:
+        """Forget a room that was archived, or that is only there again after a checkpoint."""
+        for log in [log for log in self._numbers if log.startswith(f"{room}/")]:
+            del self._numbers[log]
+        for place in [place for place in self._lines if place[0].startswith(f"{room}/")]:
+            del self._lines[place]
+        for known in [known for known in self._ids if known[0] == room]:
+            del self._ids[known]
+        self._rooms.pop(room, None)
+        self._operations.pop(room, None)
+        if self._source is not None and not self._gone:
+            self._source = None  # the next reader gets one that hides
+        self._gone.add(room)
+        if kind == ROOM_RESTORE:
+            self._unsettled.add(room)
+        else:
+            self._unsettled.discard(room)
 
     def begin(self) -> None:
         """Remember what `rollback` goes back to."""
@@ -120,6 +176,8 @@ class Present:
             self._source = (
                 _Nothing() if self._base == NO_OBJECT else CommitTree(self._objects, self._base)
             )
+            if self._gone:
+                self._source = _Hiding(self._source, self._gone)
         return self._source
 
     def next_time(self) -> str:
@@ -199,6 +257,12 @@ class Present:
         record = self.record(*found)
         return None if record is None else (found[0], record)
 
+    def has_artifact(self, name: str) -> bool:
+        """Tell whether a record may name an artifact: it is committed, or waits for its commit."""
+        if artifacts.is_staged(self._objects.layout, name):
+            return True
+        return artifacts.committed(self.source, name) is not None
+
     def _has_room_in_base(self, room: str) -> bool:
         return bool(self.source.names(room))
 
@@ -210,7 +274,12 @@ class Present:
         return sorted(o for o in found if self.last_number(f"{prefix}{o}"))
 
     def room(self, path: str) -> RoomState | None:
-        """Return the folded state of the room at a path, None when there is none."""
+        """Return the folded state of the room at a path, None when there is none.
+
+        Raises Unsettled, which the writer answers with a checkpoint, for one just restored.
+        """
+        if path in self._unsettled:
+            raise Unsettled(path)
         if path in self._rooms:
             return self._rooms[path]
         state: RoomState | None = None
@@ -227,6 +296,46 @@ class Present:
             state = room_fold.apply_operation(state, message)
         self._rooms[path] = state
         return state
+
+    def required(self, path: str) -> RoomState:
+        """Return the state of a room that has to be there.
+
+        Raises NotFound, or Conflict (code `archived`) when the room there was archived.
+        """
+        state = self.room(path)
+        if state is not None:
+            return state
+        if self.is_archived(path):
+            name = path.removeprefix("rooms/")
+            raise Conflict(
+                f"{name} is archived; `rooms restore {name}` brings it back",
+                code="archived",
+                room=path,
+            )
+        raise NotFound(f"There is no room at {path}.", room=path)
+
+    def tombstones(self) -> Iterator[Tombstone]:
+        """Give the tombstones of rooms that were archived before the last checkpoint."""
+        for part in self.source.names("archive"):
+            for name in self.source.names(f"archive/{part.rstrip('/')}"):
+                data = self.source.read(f"archive/{part.rstrip('/')}/{name}")
+                if data is not None:
+                    with contextlib.suppress(Corrupt):  # verify names it
+                        yield decode_tombstone(data)
+
+    def tombstone(self, room_id: str) -> Tombstone | None:
+        """Return the tombstone of one room."""
+        data = self.source.read(tombstone_path(room_id))
+        return None if data is None else decode_tombstone(data)
+
+    def is_archived(self, path: str) -> bool:
+        """Tell whether the room that was at a path is archived, for a clear refusal."""
+        return path in self._gone or any(found.path == path for found in self.tombstones())
+
+    def require_settled(self) -> None:
+        """Raise Unsettled when a room was archived or restored since the last checkpoint."""
+        if self._gone:
+            raise Unsettled
 
     def _folded(self, path: str) -> RoomState | None:
         messages = [

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from agent_chatroom_ledger import limits
 from agent_chatroom_ledger.errors import Conflict, Corrupt
 from agent_chatroom_ledger.storage import failpoints, files, journal, packlist, packs, refs
+from agent_chatroom_ledger.storage.commits import batches
 from agent_chatroom_ledger.storage.layout import is_log, room_of_log
 from agent_chatroom_ledger.storage.objects import NO_OBJECT
 from agent_chatroom_ledger.storage.packs import PackBuilder
@@ -59,7 +60,10 @@ def locate(committer: Committer, state: State | None) -> Located:
     done = state.frame
     scratch = PackBuilder()
     for frame in pending[: limits.CHECKPOINT_FRAMES_MAX]:
-        builder.add(frame, scratch)
+        try:
+            builder.add(frame, scratch)
+        except Corrupt:
+            break  # it builds on objects that were never stored, so main does not have it
         done = frame.frame
         if builder.tip == main:
             builder.start(main)
@@ -194,9 +198,9 @@ def replay(committer: Committer) -> dict[str, int]:
     if frames:
         committer.journal.settle()
         committer.journal.sync()
-    for start in range(0, len(frames), limits.BATCH_FRAMES_MAX):
+    for batch in batches(frames):
         pack = PackBuilder()
-        for frame in frames[start : start + limits.BATCH_FRAMES_MAX]:
+        for frame in batch:
             builder.add(frame, pack)
             tips[builder.tip] = frame.frame
         if pack.commits:

@@ -28,6 +28,8 @@ _REMEMBERED_BYTES = 32 * 1024 * 1024
 
 # The trailer of a repair: the commit whose bytes it put back.
 RESTORED_FROM = "Restored-from"
+# Where the room was in that commit, if it is elsewhere now.
+RESTORED_PATH = "Restored-path"
 
 
 class _Doubt(NamedTuple):
@@ -69,6 +71,7 @@ class HistoryCheck:
         self.changed: set[str] = set()
         self._doubts: list[_Doubt] = []
         self._restored: list[CommitTree] = []
+        self._moved: list[tuple[str, str]] = []
         self._grown: list[tuple[str, bytes]] = []
 
     def run(self, main: str, known: str | None) -> bool:
@@ -114,9 +117,13 @@ class HistoryCheck:
                 self._found.error(doubt.code, doubt.message, doubt.path)
 
     def _check(self, commit: CommitInfo) -> None:
+        named = trailers(commit.message)
+        places = [value for key, value in named if key == RESTORED_PATH]
+        rooms = [value for key, value in named if key == "Room"]
+        self._moved = [(old, new) for old in places for new in rooms]
         self._restored = [
             CommitTree(self._objects, value)
-            for key, value in trailers(commit.message)
+            for key, value in named
             if key == RESTORED_FROM and self._objects.has(value)
         ]
         befores = [parent.tree for p in commit.parents if (parent := self._commit(p)) is not None]
@@ -197,7 +204,7 @@ class HistoryCheck:
         added: list[tuple[str, int]],
     ) -> None:
         content = b"" if now is None else self._blob(now, path)
-        if not is_log(path) or (now is not None and self._is_restored(path, now.oid)):
+        if not is_log(path):
             return
         if now is not None and now.mode & 0o170000 != 0o100000:
             self._found.error("symlink", f"{path} is no regular file in {commit.oid[:12]}", path)
@@ -207,6 +214,13 @@ class HistoryCheck:
         if now is None and was is not None and self._room_is_gone(commit, path):
             # Rooms that left are judged in the tree of main, by tombstones.
             return
+        if self._restored and now is not None:
+            put_back = self._put_back(path, content)
+            # A log that merely goes on in this commit has more than the older commit had of it.
+            if put_back is not None and (
+                len(put_back) > len(before) or not content.startswith(before)
+            ):
+                before = put_back
         if not content.startswith(before):
             message = f"commit {commit.oid[:12]} changed bytes of {path}"
             self._doubts.append(_Doubt("log_changed", message, path, ((path, before, True),)))
@@ -219,9 +233,18 @@ class HistoryCheck:
             except Corrupt:
                 self._found.error("message_parse_failed", f"{path} holds a line of no record", path)
 
-    def _is_restored(self, path: str, oid: str) -> bool:
-        """Tell whether a repair put a segment back as an older commit that it names has it."""
-        return any(tree.oid(path) == oid for tree in self._restored)
+    def _put_back(self, path: str, content: bytes) -> bytes | None:
+        """Return what of a segment was put back as an older commit, which is named, has it."""
+        places = [path]
+        for before, now in self._moved:
+            if path.startswith(f"{now}/"):
+                places.append(before + path[len(now) :])
+        for tree in self._restored:
+            for place in places:
+                found = tree.read(place)
+                if found is not None and content.startswith(found):
+                    return found
+        return None
 
     def _room_is_gone(self, commit: CommitInfo, path: str) -> bool:
         room = path.rsplit("/", 5)[0]

@@ -16,6 +16,7 @@ from agent_chatroom_ledger import limits
 from agent_chatroom_ledger.domain.frames import Frame, FrameRecord, encode_frame
 from agent_chatroom_ledger.domain.records import Record, encode_record
 from agent_chatroom_ledger.errors import (
+    Busy,
     InvalidInput,
     LedgerError,
     NotYetCommitted,
@@ -26,7 +27,7 @@ from agent_chatroom_ledger.storage.exchange import forget_slots
 from agent_chatroom_ledger.storage.intake import Intake
 from agent_chatroom_ledger.storage.journal import Journal
 from agent_chatroom_ledger.storage.objects import Objects
-from agent_chatroom_ledger.storage.present import Present
+from agent_chatroom_ledger.storage.present import Present, Unsettled
 from agent_chatroom_ledger.storage.repository import prepare
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.present import Lookup
 
 MODES = ("sync", "group")
+_UNSETTLED_MAX = 5
 _CATCH_UP_SECONDS = 0.002
 _STANDSTILL_SECONDS_MAX = 3.0
 
@@ -118,7 +120,15 @@ class Writer:
         """
         self._require_open()
         self.committer.require_writable_main()
-        stored, last = self._append(build)
+        for _ in range(_UNSETTLED_MAX):
+            try:
+                stored, last = self._append(build)
+            except Unsettled:
+                self.committer.checkpoint()
+            else:
+                break
+        else:
+            raise Busy("rooms are archived and restored faster than the ledger can follow")
         if not stored:
             return ()
         try:

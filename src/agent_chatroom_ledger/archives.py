@@ -1,0 +1,155 @@
+"""Archiving a room and bringing it back: one commit each, and no message is copied."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import count
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger.domain.names import check_author, numbered_slug
+from agent_chatroom_ledger.domain.records import record_of
+from agent_chatroom_ledger.domain.rooms import check_reason
+from agent_chatroom_ledger.domain.tombstones import (
+    Tombstone,
+    archive_draft,
+    decode_tombstone,
+    move_draft,
+    restore_draft,
+)
+from agent_chatroom_ledger.errors import Conflict, Corrupt, NotFound
+from agent_chatroom_ledger.room import Room
+from agent_chatroom_ledger.storage.reading import OPERATIONS, ROOMS, log_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from agent_chatroom_ledger.domain.records import Draft
+    from agent_chatroom_ledger.ledger import Ledger
+    from agent_chatroom_ledger.storage.present import Present
+    from agent_chatroom_ledger.storage.source import Source
+    from agent_chatroom_ledger.storage.writer import Entry, Transaction
+
+
+def tombstones(source: Source) -> Iterator[Tombstone]:
+    """Give the tombstones in a tree; one that cannot be read is skipped, and named by verify."""
+    for part in sorted(source.names("archive")):
+        directory = f"archive/{part.rstrip('/')}"
+        for name in sorted(source.names(directory)):
+            data = source.read(f"{directory}/{name}")
+            if data is not None:
+                with suppress(Corrupt):
+                    yield decode_tombstone(data)
+
+
+def archived_under(ledger: Ledger, name: str) -> list[Tombstone]:
+    """Return the archived rooms that a name can mean: by id, path, slug or title."""
+    plain = name.removeprefix(f"{ROOMS}/").strip("/")
+    found = list(tombstones(ledger.look()[0]))
+    chat = plain.removeprefix("chat_")
+    for fits in (
+        [t for t in found if t.id == plain or t.id.replace("-", "") == chat],
+        [t for t in found if t.path == f"{ROOMS}/{plain}"],
+        [t for t in found if t.path.rpartition("/")[2] == plain or t.title == plain],
+    ):
+        if fits:
+            return fits
+    return []
+
+
+def archive_room(ledger: Ledger, room: Room, *, by: str = "Ledger", reason: str = "") -> Tombstone:
+    """Take a room out of the present: a tombstone and a removed directory, one commit.
+
+    It can still be listed, read and verified. Raises Conflict (code `archived`) when it is
+    archived already.
+    """
+    check_author(by, "by")
+    check_reason(reason)
+
+    def build(present: Present) -> Sequence[Transaction]:
+        state = present.required(room.path)
+        draft = archive_draft(
+            room_id=state.id, title=state.title, path=state.path, by=by, reason=reason
+        )
+        return (_transaction(present, draft, (), by, reason),)
+
+    room_id = room.id
+    ledger.transact(build)
+    # Readers look at the work tree: it shows the room as archived before this call returns.
+    ledger.writer().checkpoint()
+    found = [t for t in tombstones(ledger.look()[0]) if t.id == room_id]
+    if not found:
+        raise NotFound(f"{room.path} left no tombstone; run `rooms verify`", room=room.path)
+    return found[0]
+
+
+def restore_room(
+    ledger: Ledger, tombstone: Tombstone, *, by: str = "Ledger", reason: str = ""
+) -> Room:
+    """Put an archived room back as it was, the very same tree; return it.
+
+    Where its path is taken meanwhile it gets the next free number, and an operation in its log
+    says so.
+    """
+    check_author(by, "by")
+    check_reason(reason)
+    put: list[str] = []
+
+    def build(present: Present) -> Sequence[Transaction]:
+        put.clear()
+        present.require_settled()
+        there = present.tombstone(tombstone.id)
+        if there is None:
+            raise Conflict(
+                f"{tombstone.title!r} is not archived any more",
+                code="not_archived",
+                id=tombstone.id,
+            )
+        path = _free_path(present, there.path)
+        put.append(path)
+        draft = restore_draft(
+            room_id=there.id,
+            title=there.title,
+            path=path,
+            source=there.path,
+            commit=there.commit,
+            by=by,
+            reason=reason,
+        )
+        moved: tuple[Entry, ...] = ()
+        if path != there.path:
+            moved = (_moved(present, there, path, by),)
+        return (_transaction(present, draft, moved, by, reason),)
+
+    ledger.transact(build)
+    ledger.writer().checkpoint()
+    return Room(ledger, put[0])
+
+
+def _free_path(present: Present, wanted: str) -> str:
+    """Return the wanted path, or the next numbered one that is free."""
+    folder, _, slug = wanted.rpartition("/")
+    for number in count(2):
+        if present.room(wanted) is None and not present.names(wanted):
+            return wanted
+        wanted = f"{folder}/{numbered_slug(slug, number)}"
+    raise AssertionError("count() never ends")
+
+
+def _moved(present: Present, there: Tombstone, path: str, by: str) -> Entry:
+    from agent_chatroom_ledger.storage.writer import Entry
+
+    log = log_path(path, OPERATIONS, present.origin)
+    # The log comes back with the tree, so its numbers go on from where the tombstone says.
+    n = there.operations.get(present.origin, 0) + 1
+    record = record_of(move_draft(path=path, by=by), n, present.next_time(), present.new_id())
+    return Entry(log, record)
+
+
+def _transaction(
+    present: Present, draft: Draft, more: tuple[Entry, ...], by: str, reason: str
+) -> Transaction:
+    from agent_chatroom_ledger.storage.writer import Entry, Transaction
+
+    log = log_path("", OPERATIONS, present.origin)
+    record = record_of(draft, present.next_number(log), present.next_time(), present.new_id())
+    return Transaction((Entry(log, record), *more), requested_by=by, reason=reason)

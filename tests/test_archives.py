@@ -1,0 +1,178 @@
+"""Archived rooms: a tombstone and a removed directory, and the very same tree back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger.errors import Conflict, NotFound
+from agent_chatroom_ledger.storage import failpoints
+
+if TYPE_CHECKING:
+    from tests.conftest import Git, MakeLedger
+
+BODIES = [f"body {number}" for number in range(120)]
+
+
+@pytest.fixture
+def ledger(make_ledger: MakeLedger) -> Ledger:
+    ledger = make_ledger()
+    room = ledger.create_room("Design review", folder="team", members=["Analyst"])
+    room.post_many([{"author": "Analyst", "body": body} for body in BODIES])
+    ledger.create_room("Other").post("Analyst", "elsewhere")
+    ledger.flush()
+    return ledger
+
+
+def test_archiving_leaves_a_tombstone_and_history(ledger: Ledger, git: Git) -> None:
+    room = ledger.room("team/design-review")
+    stone = ledger.archive_room(room, by="Reviewer", reason="done")
+    assert (stone.title, stone.members, stone.archived_by) == (
+        "Design review",
+        ("Analyst",),
+        "Reviewer",
+    )
+    assert stone.messages == {ledger.origin: len(BODIES)}
+    assert not (ledger.root / room.path).exists()
+    assert git(ledger.root, "status", "--porcelain") == ""
+    assert git(ledger.root, "ls-tree", "-r", "--name-only", "HEAD", "rooms/team") == ""
+    git(ledger.root, "fsck", "--full", "--strict")
+    subject = git(ledger.root, "log", "-1", "--format=%s%n%(trailers:key=Room)", "HEAD")
+    assert subject.startswith("design-review archive: Design review")
+    assert "rooms/team/design-review" in subject
+
+
+def test_an_archived_room_lists_and_reads(ledger: Ledger) -> None:
+    room_id = ledger.room("team/design-review").id
+    ledger.archive_room("team/design-review")
+    assert [summary.path for summary in ledger.rooms()] == ["rooms/other"]
+    (summary,) = ledger.rooms(status="archived")
+    assert (summary.id, summary.status, summary.last) == (room_id, "archived", len(BODIES))
+    for name in ("Design review", "design-review", "team/design-review", room_id):
+        room = ledger.room(name)
+        assert room.status == "archived"
+        assert [message.body for message in room.messages()] == BODIES
+        assert len(room.lens().items) == len(BODIES)
+    assert ledger.verify(full=True).ok
+
+
+def test_writing_to_an_archived_room_is_refused(ledger: Ledger) -> None:
+    before = ledger.room("team/design-review")
+    ledger.archive_room(before)
+    for room in (before, ledger.room("design-review")):
+        with pytest.raises(Conflict, match="archived") as caught:
+            room.post("Analyst", "too late")
+        assert caught.value.code == "archived"
+        with pytest.raises(Conflict, match="archived"):
+            room.exclude(1, by="Analyst")
+        with pytest.raises(Conflict, match="archived"):
+            ledger.archive_room(room)
+    with pytest.raises(NotFound):
+        ledger.archive_room("nothing of the kind")
+
+
+def test_restoring_brings_back_the_same_tree(ledger: Ledger, git: Git) -> None:
+    tree = git(ledger.root, "rev-parse", "HEAD:rooms/team/design-review")
+    ledger.archive_room("team/design-review")
+    room = ledger.restore_room("Design review", by="Reviewer")
+    assert room.path == "rooms/team/design-review"
+    assert git(ledger.root, "rev-parse", "HEAD:rooms/team/design-review") == tree
+    assert git(ledger.root, "ls-tree", "-r", "--name-only", "HEAD", "archive") == ""
+    assert git(ledger.root, "status", "--porcelain") == ""
+    assert room.post("Analyst", "back again").n == len(BODIES) + 1
+    assert ledger.rooms(status="archived") == []
+    with pytest.raises(Conflict, match="not archived"):
+        ledger.restore_room(room)
+
+
+def test_archiving_twice_and_restoring_twice(ledger: Ledger, git: Git) -> None:
+    for turn in range(3):
+        ledger.archive_room("design-review")
+        room = ledger.restore_room("design-review")
+        assert room.post("Analyst", f"turn {turn}").n == len(BODIES) + 1 + turn
+    ledger.flush()
+    assert git(ledger.root, "status", "--porcelain") == ""
+
+
+def test_a_taken_path_gives_another(ledger: Ledger) -> None:
+    old = ledger.room("design-review").id
+    ledger.archive_room("design-review")
+    new = ledger.create_room("Design review", folder="team")
+    new.post("Analyst", "another room of the same name")
+    room = ledger.restore_room(old)
+    assert room.path == "rooms/team/design-review_2"
+    assert room.id == old
+    assert room.state().path == room.path
+    assert [message.body for message in room.messages()] == BODIES
+    assert [message.body for message in new.messages()] == ["another room of the same name"]
+    assert room.post("Analyst", "goes on").n == len(BODIES) + 1
+    assert ledger.verify(full=True).ok
+
+
+def test_another_process_sees_it_at_once(ledger: Ledger) -> None:
+    with Ledger.open(ledger.root) as other:
+        room = other.room("design-review")
+        room.post("Analyst", "still active")
+        ledger.archive_room("design-review")
+        with pytest.raises(Conflict, match="archived"):
+            room.post("Analyst", "too late")
+        ledger.restore_room("design-review")
+        assert other.room("design-review").post("Analyst", "again").n == len(BODIES) + 2
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "writer.appended",
+        "commit.stored",
+        "commit.moved",
+        "attic.aside",
+        "attic.moved",
+        "checkpoint.files",
+        "checkpoint.synced",
+        "checkpoint.durable",
+        "attic.back",
+        "attic.returned",
+    ],
+)
+@pytest.mark.parametrize("archived", [False, True])
+def test_a_crash_at_any_point(ledger: Ledger, git: Git, point: str, *, archived: bool) -> None:
+    """After a kill the room is archived or it is not, and nothing is lost."""
+    if archived:
+        ledger.archive_room("design-review")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(name: str) -> None:
+        raise Killed(name)
+
+    failpoints.arm(point, kill)
+    try:
+        (ledger.restore_room if archived else ledger.archive_room)("design-review")
+    except Killed:
+        pass
+    finally:
+        failpoints.disarm()
+    with Ledger.open(ledger.root) as again:
+        room = again.room("design-review")
+        assert [message.body for message in room.messages()] == BODIES
+        again.flush()
+        assert git(ledger.root, "status", "--porcelain") == ""
+        if room.status == "archived":
+            room = again.restore_room(room)
+        assert room.post("Analyst", "after the crash").n == len(BODIES) + 1
+        assert again.verify(full=True).ok
+
+
+def test_a_clone_reads_and_restores(ledger: Ledger, git: Git) -> None:
+    ledger.archive_room("design-review")
+    ledger.flush()
+    git(ledger.root.parent, "clone", "-q", str(ledger.root), "copy")
+    with Ledger.open(ledger.root.parent / "copy") as copy:
+        assert [message.body for message in copy.room("design-review").messages()] == BODIES
+        room = copy.restore_room("design-review")
+        room.post("Analyst", "in the clone")
+        assert len(room.messages()) == len(BODIES) + 1
