@@ -45,7 +45,11 @@ def test_a_plan_writes_nothing_and_applying_writes_one_commit(room: Room, name: 
     entries = [entry for entry in room.ledger.log() if entry.operations]
     assert len(entries) == 3
     assert entries[0].kinds[0] == name
-    assert done["actions"] == list(plan.actions)
+    assert [action["text"] for action in plan.report["actions"]] == list(plan.actions)
+    assert (plan.report["dry_run"], plan.report["applied"]) == (True, False)
+    assert (done["dry_run"], done["applied"]) == (False, True)
+    assert done["operation_type"] == name
+    assert done["operation_id"] in entries[0].records
 
 
 def test_a_reader_may_plan_and_not_apply(room: Room) -> None:

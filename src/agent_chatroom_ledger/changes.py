@@ -16,7 +16,6 @@ from agent_chatroom_ledger.domain.records import encode_record, message_of, reco
 from agent_chatroom_ledger.domain.references import full_ref
 from agent_chatroom_ledger.domain.reports import Action, operation_report, room_facts, with_report
 from agent_chatroom_ledger.domain.rooms import applied, check_reason
-from agent_chatroom_ledger.errors import NotFound
 from agent_chatroom_ledger.plans import NOTHING, Plan
 from agent_chatroom_ledger.storage.reading import MESSAGES, OPERATIONS, log_path
 

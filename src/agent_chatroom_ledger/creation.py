@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,6 +18,8 @@ from agent_chatroom_ledger.domain.names import (
     slug_of,
 )
 from agent_chatroom_ledger.domain.records import record_of
+from agent_chatroom_ledger.domain.references import full_ref
+from agent_chatroom_ledger.domain.reports import Action, operation_report, room_facts, with_report
 from agent_chatroom_ledger.domain.rooms import check_members, check_reason, create_draft
 from agent_chatroom_ledger.errors import Conflict, InvalidInput
 from agent_chatroom_ledger.limits import FOLDER_ROOMS_MAX
@@ -27,6 +29,7 @@ from agent_chatroom_ledger.storage.reading import OPERATIONS, ROOMS, log_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agent_chatroom_ledger.domain.drafts import Draft
     from agent_chatroom_ledger.domain.roomstate import RoomState
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.storage.present import Present
@@ -75,7 +78,9 @@ def create_room(
             reason=reason,
         )
         log = log_path(path, OPERATIONS, present.origin)
-        first = record_of(draft, present.next_number(log), at, present.new_id())
+        n, first_id = present.next_number(log), present.new_id()
+        report = creation_report(draft, first_id, at, full_ref(present.origin, n))
+        first = record_of(with_report(draft, report), n, at, first_id)
         ledgers = log_path("", OPERATIONS, present.origin)
         also = record_of(
             msgspec.structs.replace(draft, cause=first.id),
@@ -90,6 +95,25 @@ def create_room(
 
     ledger.transact(build)
     return Room(ledger, made[0])
+
+
+def creation_report(draft: Draft, record_id: str, at: str, ref: str) -> dict[str, Any]:
+    """Return the report of a room's creation, as its record keeps it."""
+    data = draft.data or {}
+    actions = [Action(type=draft.kind, text=f"{draft.body} at {data['path']}")]
+    if data["members"]:
+        actions.append(Action(type="members.add", text=f"Added {len(data['members'])} members"))
+    return operation_report(
+        draft.kind,
+        operation_id=record_id,
+        created_at=at,
+        requested_by=draft.author,
+        applied=True,
+        actions=actions,
+        target=room_facts(data["id"], data["title"], data["path"]),
+        provenance={"requested_by": draft.author, "reason": data.get("reason", "")},
+        verification={"ok": True, "record": ref},
+    )
 
 
 class Wanted:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_chatroom_ledger.cli.session import Session
-    from agent_chatroom_ledger.operations import Plan
+    from agent_chatroom_ledger.plans import Plan
 
 
 def carry_out(session: Session, plan: Plan, *, apply: bool) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
     place = report["room"].removeprefix("rooms/")
     yield f"{report['operation']}: {plain(place)}" if place else report["operation"]
     for action in report["actions"]:
-        yield f"  {plain(action)}"
+        yield f"  {plain(action['text'])}"
     for warning in report["warnings"]:
         yield f"  warning: {plain(warning)}"
     for done in report.get("done", ()):

@@ -254,15 +254,42 @@ class PolicyDocument(Shape):
     standins: list[StandInShape]
 
 
-class PlanReport(msgspec.Struct, kw_only=True):
+class ActionShape(msgspec.Struct, kw_only=True):
+    """One thing that is done; some types add what they are about.
+
+    The status is would_… in a plan, then a word such as placed or excluded; noop and
+    skipped_duplicate in both.
+    """
+
+    type: str
+    status: str
+    text: str | None = None
+
+
+class OperationReport(msgspec.Struct, kw_only=True):
+    """The report of an operation; the record of an applied one keeps it."""
+
+    operation_id: Annotated[str, msgspec.Meta(description="of its record, once it is applied")]
+    operation_type: str
+    dry_run: bool
+    applied: bool
+    requested_by: str
+    created_at: Time
+    source: dict[str, Any] | None
+    target: dict[str, Any] | None
+    actions: list[ActionShape]
+    provenance: dict[str, Any] | None
+    compile_policy: dict[str, Any] | None
+    warnings: list[str]
+    verification: dict[str, Any] | None
+
+
+class PlanReport(OperationReport, kw_only=True):
     """What an operation would do, or has done; each operation adds what it is about."""
 
     operation: str
     room: Annotated[str, msgspec.Meta(description="its path; empty for the whole ledger")]
-    requested_by: str
     reason: str
-    actions: list[str]
-    warnings: list[str]
 
 
 class PlanDocument(Shape):
