@@ -182,6 +182,8 @@ class WorkTreeWriter:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_size != size or status.st_nlink != 1:
                 return None
+            if status.st_mode & 0o111:
+                return None  # a program: git would call the file changed
             if os.pread(descriptor, size, 0) != new[:size]:
                 return None
             os.lseek(descriptor, size, os.SEEK_SET)
