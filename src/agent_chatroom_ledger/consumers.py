@@ -14,13 +14,14 @@ from agent_chatroom_ledger.domain.positions import position_of
 from agent_chatroom_ledger.domain.records import Message, is_history
 from agent_chatroom_ledger.errors import Conflict, InvalidInput
 from agent_chatroom_ledger.room import Room
+from agent_chatroom_ledger.storage import reading
 from agent_chatroom_ledger.storage.cursors import Cursor, CursorFile, Mark
+from agent_chatroom_ledger.storage.roomreader import RoomReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_chatroom_ledger.ledger import Ledger
-    from agent_chatroom_ledger.storage.roomreader import RoomReader
 
 
 class UnreadRoom(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,13 +36,14 @@ class UnreadRoom(msgspec.Struct, frozen=True, kw_only=True):
     position: Mapping[str, int]
     newest: Mapping[str, int]
     _consumer: Consumer
+    _at: str | None = None
 
     def messages(self, limit: int | None = None) -> list[Message]:
         """Return the unread messages, oldest first, at most ``limit`` of them."""
         found: list[Message] = []
         if limit is not None and limit <= 0:
             return found
-        for message in self.room.reader().after(self.position):
+        for message in self.room.reader(self._at).after(self.position):
             if not is_history(message.kind):
                 found.append(message)
             if len(found) == limit:
@@ -52,7 +54,7 @@ class UnreadRoom(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def last(self) -> Message:
         """The newest unread message, in canonical order."""
-        for message in self.room.reader().descending(self.position):
+        for message in self.room.reader(self._at).descending(self.position):
             if not is_history(message.kind):
                 return message
         raise Conflict(f"Nothing is unread in {self.room.path} any more.", room=self.room.path)
@@ -82,15 +84,25 @@ class Consumer:
         return dict(self._file.load().positions().get(self._ledger.room(room).id, {}))
 
     def unread(
-        self, rooms: Iterable[str | Room] | None = None, *, members_only: bool = False
+        self,
+        rooms: Iterable[str | Room] | None = None,
+        *,
+        members_only: bool = False,
+        at: str | datetime | None = None,
     ) -> list[UnreadRoom]:
         """Return the rooms that hold unread messages, by path.
 
         ``rooms`` names the ones to look at (all when None), ``members_only`` leaves out those that
         do not list this consumer. Raises Conflict when the cursor does not fit a room: it is past
         the end, or names another record than the one that stands there.
+
+        ``at`` looks at the rooms and their members as they were at a commit or time, with the
+        cursor as it is now: what of that state is past it. A cursor that is past the end of such
+        a room has read all of it.
         """
         cursor = self._file.load()
+        if at is not None:
+            return self._unread_at(self._ledger.commit_at(at), rooms, cursor, members_only)
         if rooms is not None:
             chosen = sorted({self._ledger.room(room) for room in rooms}, key=lambda room: room.path)
             if members_only:
@@ -123,6 +135,34 @@ class Consumer:
             count = sum(known) if exact else _count(room.reader(), position)
             if count:
                 found.append(self._item(room, count, position, newest))
+        return found
+
+    def _unread_at(
+        self,
+        commit: str,
+        rooms: Iterable[str | Room] | None,
+        cursor: Cursor,
+        members_only: bool,  # noqa: FBT001 - as the caller has it
+    ) -> list[UnreadRoom]:
+        source = self._ledger.source_at(commit)
+        if rooms is None:
+            paths = reading.rooms(source)
+        else:
+            paths = sorted({self._ledger.room(room, at=commit).path for room in rooms})
+        positions = cursor.positions()
+        found = []
+        for path in paths:
+            if not reading.is_room(source, path):
+                continue
+            reader = RoomReader(source, None, path)
+            state = reader.state()
+            if members_only and self.name not in state.members:
+                continue
+            position = positions.get(state.id, {})
+            if count := _count(reader, position):
+                room = Room(self._ledger, path, state)
+                newest = reader.positions()
+                found.append(self._item(room, count, position, newest, commit))
         return found
 
     def unread_in(self, room: Room, cursor: Cursor | None = None) -> UnreadRoom | None:
@@ -231,10 +271,20 @@ class Consumer:
             )
 
     def _item(
-        self, room: Room, count: int, position: Mapping[str, int], newest: Mapping[str, int]
+        self,
+        room: Room,
+        count: int,
+        position: Mapping[str, int],
+        newest: Mapping[str, int],
+        at: str | None = None,
     ) -> UnreadRoom:
         return UnreadRoom(
-            room=room, count=count, position=dict(position), newest=dict(newest), _consumer=self
+            room=room,
+            count=count,
+            position=dict(position),
+            newest=dict(newest),
+            _consumer=self,
+            _at=at,
         )
 
 

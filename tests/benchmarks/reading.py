@@ -100,6 +100,34 @@ def last(scale: Scale) -> list[Row]:
     ]  # fmt: skip
 
 
+def past(scale: Scale) -> list[Row]:
+    """The newest 50 messages as of an old commit, named by its id and by a time, and as of now."""
+    with ledgers.opened(ledgers.large(scale)) as ledger:
+        room = ledger.room(ledgers.ROOM)
+        moment = room.message(scale.size(50_000, 2_500)).at
+        commit = ledger.commit_at(moment)
+        ledger.timeline.follow()
+        figures = interleaved(
+            ROUNDS,
+            {
+                "at a commit": lambda: each(30, lambda: room.messages(last=50, at=commit)),
+                "now": lambda: each(30, lambda: room.messages(last=50)),
+                "commit of a time": lambda: each(30, lambda: ledger.commit_at(moment)),
+            },
+        )
+    size = f"{scale.size(100_000, 5_000):,} messages"
+    return [
+        row(
+            "past", f"last 50 at a commit amid {size}", figures, ours="at a commit",
+            peer="now", better="less", must=5,
+        ),
+        row(
+            "past", f"the commit of a time amid {size}", figures, ours="commit of a time",
+            peer="now", better="less", must=10,
+        ),
+    ]  # fmt: skip
+
+
 def process(scale: Scale) -> list[Row]:
     """`rooms read` and `rooms unread` as whole processes beside importing click."""
     root = str(ledgers.made(scale, "hundred", messages=100, rooms=1))
@@ -168,4 +196,4 @@ def opening(scale: Scale) -> list[Row]:
     ]  # fmt: skip
 
 
-GROUPS = {"unread": unread, "last": last, "process": process, "open": opening}
+GROUPS = {"unread": unread, "last": last, "past": past, "process": process, "open": opening}

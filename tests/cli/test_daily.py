@@ -235,3 +235,11 @@ def test_tail_shows_the_newest(talk: Invoke, ask: Ask) -> None:
     assert talk("tail", "design-review", "-n", "1").stdout.splitlines()[1].endswith(": three")
     assert [m["n"] for m in ask("tail", "design-review", "-n", "2")["messages"]] == [2, 3]
     assert ask("tail", "design-review", "-n", "0")["messages"] == []
+
+
+@pytest.mark.usefixtures("talk")
+def test_unread_at_an_earlier_state(ask: Ask) -> None:
+    found = ask("unread", "--as", "Reviewer", "--at", "HEAD~3", "--messages")
+    assert [message["n"] for item in found["rooms"] for message in item["messages"]] == [1]
+    assert ask("unread", "design-review", "--as", "Reviewer", "--at", "now")["total"] == 3
+    assert ask("unread", "--as", "Reviewer", "--at", "nowhere")["error"]["code"] == "not_found"

@@ -32,6 +32,7 @@ INSIDE = {
     "Ledger.look",
     "Ledger.objects",
     "Ledger.source_at",
+    "Ledger.timeline",
     "Ledger.transact",
     "Ledger.writer",
     "Room.reader",

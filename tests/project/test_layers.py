@@ -26,6 +26,7 @@ LAYERS = {
     "creation": 3,
     "following": 3,
     "operations": 3,
+    "past": 3,
     "plans": 3,
     "": 3,  # The package itself: the public face, made of the use cases.
     "cli": 4,

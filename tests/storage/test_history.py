@@ -59,9 +59,11 @@ def test_a_time_means_the_newest_commit_at_or_before_it(ledger: Ledger) -> None:
     newest = refs.read_main(ledger.layout)
     later = datetime.now(UTC) + timedelta(seconds=5)
     for at in (later, later.isoformat(), later.isoformat().replace("+00:00", "Z")):
-        assert history.resolve(ledger.layout, ledger.objects, at) == newest
+        assert history.resolve(ledger.layout, ledger.objects, lambda: ledger.timeline, at) == newest
     with pytest.raises(NotFound):
-        history.resolve(ledger.layout, ledger.objects, message.at - timedelta(days=1))
+        history.resolve(
+            ledger.layout, ledger.objects, lambda: ledger.timeline, message.at - timedelta(days=1)
+        )
 
 
 def test_an_ambiguous_beginning_of_an_id_is_a_conflict(ledger: Ledger) -> None:

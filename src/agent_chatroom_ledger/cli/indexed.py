@@ -1,4 +1,4 @@
-"""Opening a ledger for questions about all of its rooms."""
+"""Opening a ledger for questions about all of its rooms, or about its past."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 # Below these a reader makes its own index in memory in no time.
 ROOMS_FEW: Final = 32
 BEHIND_BYTES_FEW: Final = 1_048_576
+# Below this a reader adds to the timeline in memory in no time.
+COMMITS_FEW: Final = 5_000
 
 
 def indexed(session: Session) -> Ledger:
@@ -32,3 +34,35 @@ def indexed(session: Session) -> Ledger:
         return session.write()
     except (Busy, Conflict, Corrupt, Forbidden):
         return session.read()
+
+
+def timed(session: Session, at: str | None) -> Ledger:
+    """Open the ledger for reading at a revision or time, as `moment_of` gives it; None is the present."""
+    if at is not None:
+        from datetime import datetime
+
+        try:
+            datetime.fromisoformat(at)
+        except ValueError:
+            # A revision is found without the timeline.
+            return session.read()
+        return listed(session)
+    return session.read()
+
+
+def listed(session: Session) -> Ledger:
+    """Open the ledger for reading its history, its timeline kept where that saves the next reader.
+
+    A reader writes nothing, and may have to walk all of history for one question. Where the
+    derived file lacks many commits, it is brought up to main first.
+    """
+    ledger = session.read()
+    if not ledger.layout.writable or ledger.timeline.behind() <= COMMITS_FEW:
+        return ledger
+    ledger.close()
+    try:
+        ledger = session.write()
+    except (Busy, Conflict, Corrupt, Forbidden):
+        return session.read()
+    ledger.timeline.follow()
+    return ledger

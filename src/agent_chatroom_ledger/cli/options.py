@@ -119,6 +119,23 @@ def room_argument(function: F) -> F:
     return click.argument("room_name", metavar="ROOM", type=ROOM)(function)
 
 
+def at_option(function: F) -> F:
+    """Add `--at WHEN`; what it means is `moment_of`."""
+    return click.option(
+        "--at", metavar="WHEN", help="As of a commit or a time (an ISO time, 2h, yesterday)."
+    )(function)
+
+
+def moment_of(at: str | None) -> str | None:
+    """Return what `--at` means to the ledger: a revision, or a full UTC time."""
+    if at is None:
+        return None
+    # Imported only where it is asked for: commands must start quickly.
+    from agent_chatroom_ledger.cli.moments import moment
+
+    return moment(at)
+
+
 def as_option(text: str) -> Callable[[F], F]:
     """Add `--as NAME`, whose default is the variable ROOMS_NAME; see `named`."""
     return click.option("--as", "name", metavar="NAME", help=f"{text} [default: {NAME_VARIABLE}]")

@@ -7,6 +7,7 @@ import heapq
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import floor
 from typing import TYPE_CHECKING, Any
 
 from agent_chatroom_ledger.errors import Conflict, Corrupt, InvalidInput, NotFound
@@ -14,12 +15,17 @@ from agent_chatroom_ledger.storage import refs
 from agent_chatroom_ledger.storage.layout import is_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.objects import CommitInfo, Objects
+    from agent_chatroom_ledger.storage.timeline import Timeline
 
 NO_COMMIT = "0" * 40
+# So many commits are read one by one before the timeline is asked: the second number where it
+# would have to be made, or made longer by more than that, first.
+_WALKED_MIN = 20
+WALKED_MAX = 2_000
 # Larger files are named in a patch, not shown: a diff of them takes too long.
 _BLOB = 3
 _SUBMODULE_MODE = 0o160000
@@ -81,6 +87,7 @@ class LogEntry:
 def log(
     layout: Layout,
     objects: Objects,
+    timeline: Callable[[], Timeline],
     *,
     room: str | None = None,
     author: str | None = None,
@@ -91,16 +98,16 @@ def log(
 
     ``room`` is a room's path, ``author`` a part of a name or address, in whatever case.
     """
+    tip = refs.read_main(layout)
+    walked = walk(objects, tip) if room is None else walk_room(objects, tip, room, timeline)
     wanted = author.casefold() if author else ""
     # The brackets of a name stand in the commit as similar marks.
     wanted_name = wanted.replace("<", "\u2039").replace(">", "\u203a")
-    for commit in walk(objects, refs.read_main(layout)):
+    for commit in walked:
         if since is not None and commit.committer_seconds < since.timestamp():
             return
         by = f"{commit.author} <{commit.author_email}>".casefold()
         if wanted not in by and wanted_name not in by:
-            continue
-        if room is not None and f"\nRoom: {room}\n" not in commit.message:
             continue
         yield entry_of(commit, patch_of(objects, commit) if patch else None)
 
@@ -125,6 +132,29 @@ def walk(objects: Objects, tip: str, until: str | None = None) -> Iterator[Commi
                 found = objects.commit(parent)
                 # A child comes before its parents even where a clock ran back.
                 heapq.heappush(waiting, (-found.committer_seconds, count, found))
+
+
+def walk_room(
+    objects: Objects, tip: str, room: str, timeline: Callable[[], Timeline]
+) -> Iterator[CommitInfo]:
+    """Yield the commits that name a room, newest first, without reading all the others."""
+    seen = set()
+    for commit in _recent(objects, tip, timeline):
+        seen.add(commit.oid)
+        if f"\nRoom: {room}\n" in commit.message:
+            yield commit
+    if len(seen) >= _WALKED_MIN:
+        for oid in timeline().touching(room):
+            if oid not in seen:
+                yield objects.commit(oid)
+
+
+def _recent(objects: Objects, tip: str, timeline: Callable[[], Timeline]) -> Iterator[CommitInfo]:
+    """Yield the newest commits: few, or some more where the timeline must be made first."""
+    for count, commit in enumerate(walk(objects, tip)):
+        if count == WALKED_MAX or (count == _WALKED_MIN and timeline().behind() <= WALKED_MAX):
+            return
+        yield commit
 
 
 def trailers(message: str) -> list[tuple[str, str]]:
@@ -187,7 +217,9 @@ def patch_of(objects: Objects, commit: CommitInfo) -> str:
     return "".join(parts)
 
 
-def resolve(layout: Layout, objects: Objects, at: str | datetime) -> str:
+def resolve(
+    layout: Layout, objects: Objects, timeline: Callable[[], Timeline], at: str | datetime
+) -> str:
     """Return the commit that a revision or a time means.
 
     A revision is a branch, a tag, an id or the beginning of one, with ``~n`` and ``^`` after it;
@@ -195,17 +227,24 @@ def resolve(layout: Layout, objects: Objects, at: str | datetime) -> str:
     Raises NotFound for one that is not there, Conflict for an ambiguous beginning of an id.
     """
     if isinstance(at, datetime):
-        return _commit_at(layout, objects, at)
+        return _commit_at(layout, objects, timeline, at)
     match = _STEPS.match(at.strip())
     oid = None if match is None else _base(layout, objects, match["base"])
     if match is None or oid is None:
         try:
             when = datetime.fromisoformat(at.strip())
         except ValueError:
-            raise NotFound(f"There is no commit {at[:80]!r}.", at=at[:200]) from None
-        return _commit_at(layout, objects, when)
+            raise NotFound(
+                f"There is no commit {at[:80]!r}: it is no branch, no tag, no commit's id or the "
+                "beginning of one, and no time.",
+                at=at[:200],
+            ) from None
+        return _commit_at(layout, objects, timeline, when)
     for step in re.findall(r"~\d*|\^", match["steps"]):
-        for _ in range(1 if step in {"^", "~"} else int(step[1:])):
+        count = 1 if step in {"^", "~"} else int(step[1:])
+        if count > WALKED_MAX and (far := timeline().ancestor(oid, count)):
+            oid, count = far, 0
+        for _ in range(count):
             parents = objects.commit(oid).parents
             if not parents:
                 raise NotFound(f"There is no commit {at[:80]!r}: history is shorter.", at=at[:200])
@@ -213,13 +252,20 @@ def resolve(layout: Layout, objects: Objects, at: str | datetime) -> str:
     return objects.commit(oid).oid
 
 
-def _commit_at(layout: Layout, objects: Objects, when: datetime) -> str:
+def _commit_at(
+    layout: Layout, objects: Objects, timeline: Callable[[], Timeline], when: datetime
+) -> str:
     if when.tzinfo is None:
         raise InvalidInput(f"The time {when.isoformat()} needs its zone, such as Z.", field="at")
-    limit = int(when.timestamp())
-    for commit in walk(objects, refs.read_main(layout)):
+    limit = floor(when.timestamp())
+    count = 0
+    for commit in _recent(objects, refs.read_main(layout), timeline):
         if commit.committer_seconds <= limit:
             return commit.oid
+        count += 1
+    found = timeline().commit_at(limit) if count >= _WALKED_MIN else None
+    if found is not None:
+        return found
     raise NotFound(f"The ledger has no commit as old as {when.isoformat()}.", at=when.isoformat())
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.objects import Objects
     from agent_chatroom_ledger.storage.source import Source
+    from agent_chatroom_ledger.storage.timeline import Timeline
     from agent_chatroom_ledger.storage.writer import Writer
 
 _PAUSE_SECONDS_MIN = 0.01
@@ -49,6 +50,7 @@ class Opened:
         self._index: Index | None = None
         self._writer: Writer | None = None
         self._objects: Objects | None = None
+        self._timeline: Timeline | None = None
         self._closed = False
 
     def look(self) -> tuple[Source, Overlay]:
@@ -90,6 +92,17 @@ class Opened:
 
                 self._objects = Objects(self.layout)
             return self._objects
+
+    @property
+    def timeline(self) -> Timeline:
+        """The derived list of main's commits, by time and by room."""
+        with self._guard:
+            if self._timeline is None:
+                from agent_chatroom_ledger.storage.timeline import Timeline
+
+                objects = self.objects
+                self._timeline = Timeline(self.layout, objects, writable=not self.read_only)
+            return self._timeline
 
     @property
     def writer(self) -> Writer:
@@ -164,6 +177,9 @@ class Opened:
             if self._follower is not None:
                 self._follower.close()
                 self._follower = None
+            if self._timeline is not None:
+                self._timeline.close()
+                self._timeline = None
             if self._objects is not None:
                 self._objects.close()
                 self._objects = None

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_chatroom_ledger.cli.options import common, room_argument
+from agent_chatroom_ledger.cli.indexed import timed
+from agent_chatroom_ledger.cli.options import at_option, common, moment_of, room_argument
 from agent_chatroom_ledger.cli.shapes import message_shape, policy_shape, room_shape, standin_shape
 from agent_chatroom_ledger.cli.transcript import transcript
 from agent_chatroom_ledger.domain.policy import StandIn
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("lens")
 @room_argument
-@click.option("--at", metavar="WHEN", help="As of a commit or a time (an ISO time, 2h, yesterday).")
+@at_option
 @common
 @click.pass_obj
 def command(session: Session, room_name: str, at: str | None) -> None:
@@ -27,11 +28,10 @@ def command(session: Session, room_name: str, at: str | None) -> None:
     That is without what is left out and with the stand-ins. It is computed from the logs alone,
     works while the compiled view is missing or broken, and changes nothing.
     """
-    from agent_chatroom_ledger.cli.moments import moment
-
-    with session.read() as ledger:
-        room = ledger.room(room_name)
-        lens = room.lens(at=moment(at))
+    when = moment_of(at)
+    with timed(session, when) as ledger:
+        room = ledger.room(room_name, at=when)
+        lens = room.lens(at=when)
         document: dict[str, Any] = {}
         if session.json:
             document = {

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_chatroom_ledger.cli.indexed import indexed
-from agent_chatroom_ledger.cli.options import common
+from agent_chatroom_ledger.cli.indexed import indexed, timed
+from agent_chatroom_ledger.cli.options import at_option, common, moment_of
 from agent_chatroom_ledger.cli.shapes import time_text
 from agent_chatroom_ledger.cli.terminal import table
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command("list")
 @click.option("--folder", metavar="PATH", help="Only rooms in this folder and below it.")
 @click.option("--member", metavar="NAME", help="Only rooms that list this member.")
-@click.option("--at", metavar="WHEN", help="As of a commit or a time (an ISO time, 2h, yesterday).")
+@at_option
 @common
 @click.pass_obj
 def command(session: Session, folder: str | None, member: str | None, at: str | None) -> None:
@@ -29,12 +29,11 @@ def command(session: Session, folder: str | None, member: str | None, at: str | 
 
     Shows each room's path and title, how many records it holds, and the time of the newest.
     """
-    from agent_chatroom_ledger.cli.moments import moment
-
-    with indexed(session) as ledger:
+    when = moment_of(at)
+    with indexed(session) if when is None else timed(session, when) as ledger:
         rooms = [
             room
-            for room in ledger.rooms(at=moment(at))
+            for room in ledger.rooms(at=when)
             if (folder is None or _is_below(room.folder, folder.strip("/")))
             and (member is None or member in room.members)
         ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agent_chatroom_ledger.cli.indexed import listed
 from agent_chatroom_ledger.cli.options import ROOM, common
 from agent_chatroom_ledger.cli.terminal import plain
 from agent_chatroom_ledger.cli.transcript import INDENT
@@ -46,7 +47,7 @@ def command(
     """
     from agent_chatroom_ledger.cli.moments import when
 
-    with session.read() as ledger:
+    with session.read() if room_name is None else listed(session) as ledger:
         entries = ledger.log(
             room_name,
             author=author,

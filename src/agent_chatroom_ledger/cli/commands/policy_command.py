@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from agent_chatroom_ledger.cli.indexed import timed
 from agent_chatroom_ledger.cli.options import (
     apply_option,
+    at_option,
     common,
+    moment_of,
     requester,
     requester_options,
     room_argument,
@@ -37,16 +40,15 @@ def command() -> None:
 
 @command.command("show")
 @room_argument
-@click.option("--at", metavar="WHEN", help="As of a commit or a time (an ISO time, 2h, yesterday).")
+@at_option
 @common
 @click.pass_obj
 def show(session: Session, room_name: str, at: str | None) -> None:
     """Show what is left out of ROOM, and which stand-ins are shown."""
-    from agent_chatroom_ledger.cli.moments import moment
-
-    with session.read() as ledger:
-        room = ledger.room(room_name)
-        policy = room.policy(at=moment(at))
+    when = moment_of(at)
+    with timed(session, when) as ledger:
+        room = ledger.room(room_name, at=when)
+        policy = room.policy(at=when)
         document = {"room": room_shape(room), **policy_shape(policy)}
         session.show(document, _lines(document))
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agent_chatroom_ledger.cli.options import common, room_argument
+from agent_chatroom_ledger.cli.indexed import timed
+from agent_chatroom_ledger.cli.options import at_option, common, moment_of, room_argument
 from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
 from agent_chatroom_ledger.cli.transcript import transcript
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--since", metavar="N", help="Only messages after number N (57, or 57@origin).")
 @click.option("--last", type=click.IntRange(min=1), metavar="COUNT", help="Only the newest COUNT.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="COUNT", help="Only the first COUNT.")
-@click.option("--at", metavar="WHEN", help="As of a commit or a time (an ISO time, 2h, yesterday).")
+@at_option
 @click.option("--kind", metavar="KIND", help="Only messages of this kind.")
 @common
 @click.pass_obj
@@ -39,11 +40,10 @@ def command(
     """
     if last is not None and limit is not None:
         raise click.UsageError("--last and --limit exclude each other.")
-    with session.read() as ledger:
-        room = ledger.room(room_name)
-        messages = room.messages(
-            since=since or 0, limit=limit, last=last, at=_moment(at), kind=kind
-        )
+    when = moment_of(at)
+    with timed(session, when) as ledger:
+        room = ledger.room(room_name, at=when)
+        messages = room.messages(since=since or 0, limit=limit, last=last, at=when, kind=kind)
         document = (
             {}
             if not session.json
@@ -53,12 +53,3 @@ def command(
             }
         )
         session.show(document, transcript(messages, session.paint))
-
-
-def _moment(at: str | None) -> str | None:
-    if at is None:
-        return None
-    # Imported only where it is asked for: this command must start quickly.
-    from agent_chatroom_ledger.cli.moments import moment
-
-    return moment(at)

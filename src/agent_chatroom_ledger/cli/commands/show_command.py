@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_chatroom_ledger.cli.options import common, room_argument
+from agent_chatroom_ledger.cli.indexed import timed
+from agent_chatroom_ledger.cli.options import at_option, common, moment_of, room_argument
 from agent_chatroom_ledger.cli.output import path_text
 from agent_chatroom_ledger.cli.shapes import policy_shape
 from agent_chatroom_ledger.cli.terminal import plain
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("show")
 @room_argument
-@click.option("--at", metavar="WHEN", help="As of a commit or a time (an ISO time, 2h, yesterday).")
+@at_option
 @common
 @click.pass_obj
 def command(session: Session, room_name: str, at: str | None) -> None:
@@ -28,11 +29,9 @@ def command(session: Session, room_name: str, at: str | None) -> None:
 
     Its members, who made it, how far it has come, its policy, and where its view is.
     """
-    from agent_chatroom_ledger.cli.moments import moment
-
-    when = moment(at)
-    with session.read() as ledger:
-        room = ledger.room(room_name)
+    when = moment_of(at)
+    with timed(session, when) as ledger:
+        room = ledger.room(room_name, at=when)
         state = room.state(when)
         visible = room.visible_path
         document = {

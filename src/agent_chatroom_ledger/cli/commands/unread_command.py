@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent_chatroom_ledger.cli.indexed import indexed
-from agent_chatroom_ledger.cli.options import ROOM, as_option, common, named
+from agent_chatroom_ledger.cli.indexed import indexed, timed
+from agent_chatroom_ledger.cli.options import (
+    ROOM,
+    as_option,
+    at_option,
+    common,
+    moment_of,
+    named,
+)
 from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
 from agent_chatroom_ledger.cli.terminal import plain
 from agent_chatroom_ledger.cli.transcript import INDENT, position_text, transcript
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
     metavar="COUNT",
     help="With --messages: at most COUNT of each room.",
 )
+@at_option
 @common
 @click.pass_obj
 def command(
@@ -42,19 +50,21 @@ def command(
     members_only: bool,
     with_messages: bool,
     limit: int | None,
+    at: str | None,
 ) -> None:
     """List the rooms that hold messages past a consumer's cursor.
 
     One's own messages count too: a cursor is a position, not an opinion. Nothing is moved; `rooms
-    seen` moves the cursor.
+    seen` moves the cursor. With --at: what of the rooms as they were then is past the cursor.
     """
     consumer_name = named(name)
     if limit is not None and not with_messages:
         raise click.UsageError("--limit goes with --messages.")
-    with indexed(session) as ledger:
+    when = moment_of(at)
+    with indexed(session) if when is None else timed(session, when) as ledger:
         consumer = ledger.consumer(consumer_name, cursor=cursor)
-        rooms = [ledger.room(room_name) for room_name in room_names] or None
-        found = consumer.unread(rooms=rooms, members_only=members_only)
+        rooms = [ledger.room(room_name, at=when) for room_name in room_names] or None
+        found = consumer.unread(rooms=rooms, members_only=members_only, at=when)
         messages = [item.messages(limit=limit) for item in found] if with_messages else None
         document: dict[str, Any] = {}
         if session.json:
