@@ -40,6 +40,10 @@ REFERENCES_MAX: Final = 10_000
 STANDINS_MAX: Final = 1_000
 # Ranges of messages that a room's policy may leave out.
 POLICY_RANGES_MAX: Final = 10_000
+# Levels of a message's versions, the message itself among them.
+VERSION_LEVELS_MAX: Final = 10
+# All levels of one message together, as they are stored.
+VERSION_BUNDLE_BYTES_MAX: Final = 4 * 1024 * 1024
 
 # Files: a segment or a page is closed when it has reached one of its limits.
 SEGMENT_RECORDS_MAX: Final = 50
@@ -59,7 +63,7 @@ BACKLOG_FRAMES_MAX: Final = 4_000
 # Messages that one call of post_many takes.
 POST_MANY_MAX: Final = 10_000
 # Old generations of the journal that stay as a change feed.
-JOURNAL_KEPT_BYTES: Final = 8_000_000
+JOURNAL_KEPT_BYTES: Final = 4_000_000
 
 # What a commit says.
 SUBJECT_CHARS_MAX: Final = 72

@@ -83,15 +83,26 @@ class _Thread:
         self._event.set()
         self._thread.join(_STOP_SECONDS_MAX)
 
+    def _quiet_seconds(self) -> float:
+        """Return for how long nobody has written, in this process or another."""
+        writer = self._writer()
+        if writer is None:
+            return IDLE_SECONDS
+        return min(time.monotonic() - self._last, writer.quiet_seconds())
+
+    def _wait_until_quiet(self) -> None:
+        while not self._stopping:
+            quiet = self._quiet_seconds()
+            if quiet >= IDLE_SECONDS:
+                return
+            time.sleep(IDLE_SECONDS - quiet)
+
     def _run(self) -> None:
         while not self._stopping:
             self._event.wait()
             self._event.clear()
-            while not self._stopping:
-                quiet = time.monotonic() - self._last
-                if quiet >= IDLE_SECONDS or self._group:
-                    break
-                time.sleep(IDLE_SECONDS - quiet)
+            if not self._group:
+                self._wait_until_quiet()
             writer = self._writer()
             if writer is None or self._stopping:
                 return
@@ -158,7 +169,7 @@ def follow(root: Path, pipe: int) -> None:
             if open_end:
                 time.sleep(GATHER_SECONDS)
         try:
-            if readable and open_end:
+            if open_end and (readable or writer.quiet_seconds() < IDLE_SECONDS):
                 writer.commit()
                 busy = True
             else:

@@ -17,6 +17,7 @@ import msgspec
 
 from agent_chatroom_ledger.errors import Busy
 from agent_chatroom_ledger.storage import foreign, indexfile, journal, reading
+from agent_chatroom_ledger.storage.indexfile import fingerprint
 from agent_chatroom_ledger.storage.indexfill import ROOM_COLUMNS, Filler, identity
 from agent_chatroom_ledger.storage.overlay import Overlay
 from agent_chatroom_ledger.storage.reading import MESSAGES, log_path
@@ -182,15 +183,20 @@ class Index:
         """Return log and number of the message of a room that bears an id; None for none."""
         if not self._is_thorough():
             return self._scan_for_id(room, record_id)
-        for place, kind, origin, n in self._places("id = ?", (record_id,)):
+        source, overlay = self._look()
+        for place, kind, origin, n in self._places("id = ?", (fingerprint(record_id),)):
             if (place, kind) == (room, MESSAGES):
-                return log_path(room, MESSAGES, origin), n
+                log = log_path(room, MESSAGES, origin)
+                line = reading.record(source, log, n, overlay)
+                if line is not None and identity(line) == record_id:
+                    return log, n
         return None
 
     def find_ids(self, room: str, record_ids: Iterable[str]) -> dict[str, tuple[str, int]]:
-        """Return log and number of the messages of a room that bear one of many ids.
+        """Return log and number of the messages of a room that may bear one of many ids.
 
-        The journal is followed once, so that many ids cost little more than one.
+        The caller looks at the record itself: another id may have the same fingerprint. The
+        journal is followed once, so that many ids cost little more than one.
         """
         if not self._writable:
             found = {i: self.find_id(room, i) for i in record_ids}
@@ -202,7 +208,7 @@ class Index:
                 row = link.execute(
                     "SELECT log, n FROM records JOIN logs USING (log_id) "
                     "WHERE records.id = ? AND room = ? AND kind = ? AND n <= last",
-                    (record_id, room, MESSAGES),
+                    (fingerprint(record_id), room, MESSAGES),
                 ).fetchone()
                 if row is not None:
                     places[record_id] = row
@@ -379,7 +385,9 @@ class Index:
         query = f"SELECT {ROOM_COLUMNS} FROM rooms WHERE {condition} ORDER BY path"  # noqa: S608 - ours
         return self._answer(lambda link: [_row(row) for row in link.execute(query, (value,))])
 
-    def _places(self, condition: str, values: tuple[str, ...]) -> list[tuple[str, str, str, int]]:
+    def _places(
+        self, condition: str, values: tuple[str | int, ...]
+    ) -> list[tuple[str, str, str, int]]:
         def ask(link: sqlite3.Connection) -> list[tuple[str, str, str, int]]:
             found: set[tuple[str, str, str, int]] = set()
             for schema in ("main", "disk") if self._attached else ("main",):

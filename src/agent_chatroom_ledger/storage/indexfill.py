@@ -9,6 +9,7 @@ import msgspec
 from agent_chatroom_ledger.domain.records import decode_record, is_history
 from agent_chatroom_ledger.errors import Corrupt, NotFound
 from agent_chatroom_ledger.storage import reading
+from agent_chatroom_ledger.storage.indexfile import fingerprint
 from agent_chatroom_ledger.storage.overlay import number_of
 from agent_chatroom_ledger.storage.reading import MESSAGES, OPERATIONS, log_path
 from agent_chatroom_ledger.storage.roomreader import RoomReader
@@ -111,7 +112,7 @@ class Filler:
         log_id, _, _ = self._log(log)
         last, last_id, last_at = 0, "", ""
         history: list[tuple[int, int]] = []
-        rows: list[tuple[int, int, str, str | None, str | None]] = []
+        rows: list[tuple[int, int, int, str | None, str | None]] = []
         recipients: list[tuple[str, int, int]] = []
         for n, line in lines:
             last = n
@@ -125,7 +126,7 @@ class Filler:
             last_id, last_at = record.id, record.at
             if record.n != n or is_history(record.kind):
                 history.append((log_id, n))
-            rows.append((log_id, n, record.id, record.correlation, record.cause))
+            rows.append((log_id, n, fingerprint(record.id), record.correlation, record.cause))
             recipients += [(name, log_id, n) for name in dict.fromkeys(record.to)]
         if not last:
             return

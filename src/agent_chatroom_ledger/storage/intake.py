@@ -48,6 +48,12 @@ class Intake:
         """The number of the newest frame."""
         return self.frames[-1].frame if self.frames else self.header.last_frame
 
+    def written_at(self) -> float:
+        """Return when the newest generation was written to, in seconds since 1970."""
+        with self.mutex:
+            self.refresh()
+            return os.fstat(self._descriptor).st_mtime if self._descriptor >= 0 else 0.0
+
     def close(self) -> None:
         """Close the file."""
         if self._descriptor >= 0:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 LOCK_WAIT_SECONDS_MAX = 60.0
 _PAUSE_SECONDS_MIN = 0.0001
 _PAUSE_SECONDS_MAX = 0.002
-# For so long a waiter looks often: locks are held for a millisecond or so.
-_BRISK_SECONDS = 0.01
+_BRISK_SECONDS = 0.02
+_BRISK_PAUSE = 0.0005
 
 if sys.platform == "win32":  # pragma: no cover - documented as untested
     import msvcrt
@@ -112,8 +112,9 @@ class FileLock:
                     seconds=seconds,
                 )
             time.sleep(pause)
-            if waited > _BRISK_SECONDS:
-                pause = min(pause * 1.5, _PAUSE_SECONDS_MAX)
+            # Locks are held for a millisecond or so; looking more often than this would take the
+            # processor from whoever holds it.
+            pause = min(pause * 2, _PAUSE_SECONDS_MAX if waited > _BRISK_SECONDS else _BRISK_PAUSE)
 
     def release(self) -> None:
         """Give the lock back."""

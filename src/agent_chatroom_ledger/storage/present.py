@@ -239,23 +239,26 @@ class Present:
 
     def look_up(self, room: str, record_ids: Iterable[str]) -> None:
         """Ask the index for many ids at once, for `find_id` under the same lock."""
-        if self._base == NO_OBJECT or not self._has_room_in_base(room):
-            return
         unknown = [i for i in record_ids if (room, i) not in self._ids]
+        if self._base == NO_OBJECT or not self._has_room_in_base(room):
+            self._looked_up.update({(room, i): None for i in unknown})
+            return
         found = self._lookup(room, unknown) if unknown else {}
         self._looked_up.update({(room, i): found.get(i) for i in unknown})
 
     def find_id(self, room: str, record_id: str) -> tuple[str, Record] | None:
         """Return the log and the record that has an id in a room's logs, None when it is unused."""
         found = self._ids.get((room, record_id))
-        if found is None and self._base != NO_OBJECT and self._has_room_in_base(room):
+        if found is None:
             if (room, record_id) not in self._looked_up:
                 self.look_up(room, (record_id,))
-            found = self._looked_up[room, record_id]
+            found = self._looked_up.get((room, record_id))
         if found is None:
             return None
         record = self.record(*found)
-        return None if record is None else (found[0], record)
+        if record is None or record.id != record_id:
+            return None  # the index knows fingerprints of ids, and two may have the same
+        return found[0], record
 
     def has_artifact(self, name: str) -> bool:
         """Tell whether a record may name an artifact: it is committed, or waits for its commit."""

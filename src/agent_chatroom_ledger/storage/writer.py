@@ -109,6 +109,7 @@ class Writer:
         self.committer = Committer(self.layout, objects, self._journal, self._intake, self.present)
         self._closed = False
         self._seen_committed = 0
+        self._under_way = 0  # calls that wait for their commit; a hint, so no lock guards it
         self.problem: LedgerError | None = None
 
     def transact(self, build: Callable[[Present], Sequence[Transaction]]) -> tuple[Stored, ...]:
@@ -131,6 +132,7 @@ class Writer:
             raise Busy("rooms are archived and restored faster than the ledger can follow")
         if not stored:
             return ()
+        self._under_way += 1
         try:
             failpoints.reach("writer.appended")
             if self.mode == "group":
@@ -151,7 +153,15 @@ class Writer:
                 "send it again; the next write or `rooms verify --repair --apply` commits it",
                 records=tuple(item.record for item in stored),
             ) from error
+        finally:
+            self._under_way -= 1
         return stored
+
+    def quiet_seconds(self) -> float:
+        """Return for how long no frame was appended, by any process; 0 while one is under way."""
+        if self._under_way:
+            return 0.0
+        return max(time.time() - self._intake.written_at(), 0.0)
 
     def _hold_back(self, last: int) -> None:
         """Let commits catch up when too many frames wait for them, which bounds memory."""
