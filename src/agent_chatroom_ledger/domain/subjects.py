@@ -24,6 +24,7 @@ _ROOM_CHARS_MAX: Final = 28
 _AUTHOR_CHARS_MAX: Final = 20
 _LEDGER: Final = "ledger"
 _POLICY: Final = "policy"
+_VERSIONS: Final = "versions"
 _MEMBERS: Final = "members"
 # Records of the ledger's own log that are about one whole room.
 _WHOLE_ROOM: Final = ("room.archive", "room.restore")
@@ -48,7 +49,7 @@ def _author(author: str) -> str:
 
 
 def _refs(data: Mapping[str, Any]) -> str:
-    """Return the messages that a policy operation names, without their origins: ``#1-3 #9``."""
+    """Return the messages that an operation on them names, without their origins: ``#1-3 #9``."""
     named: object = data.get("messages")
     standin = data.get("standin")
     if isinstance(standin, dict):
@@ -62,8 +63,8 @@ def _operation_text(record: Record) -> str:
     """Return what an operation does, in the words of its kind and its data."""
     data = record.data or {}
     area, _, verb = record.kind.rpartition(".")
-    if area == _POLICY:
-        return f"policy: {verb} {_refs(data)}"
+    if area in (_POLICY, _VERSIONS):
+        return f"{area}: {verb} {_refs(data)}"
     if verb == _CREATE or record.kind in _WHOLE_ROOM:
         return f"{verb}: {data.get('title', '')}"
     members = data.get("members")

@@ -46,6 +46,21 @@ class Layout:
         return self.private / "cursors"
 
     @cached_property
+    def consumers(self) -> Path:
+        """One file per consumer: which levels of messages its lenses have settled on."""
+        return self.private / "consumers"
+
+    @cached_property
+    def preparations(self) -> Path:
+        """One file per agent: which messages' versions it has prepared or looked at."""
+        return self.private / "preparations"
+
+    @cached_property
+    def artifacts(self) -> Path:
+        """Artifacts that wait for the commit of the record that names them."""
+        return self.private / "artifacts"
+
+    @cached_property
     def locks(self) -> Path:
         """Files that are only ever locked, and the permanent file our git locks link to."""
         return self.private / "locks"

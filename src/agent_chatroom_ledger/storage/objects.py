@@ -125,6 +125,7 @@ class Objects:
 
     def __init__(self, layout: Layout) -> None:
         """Open nothing yet."""
+        self.layout = layout
         self._path = str(layout.git / "objects")
         self._shallow_path = layout.git / "shallow"
         self._shallow: frozenset[str] | None = None

@@ -13,7 +13,17 @@ from agent_chatroom_ledger.domain.clock import from_micros, to_micros
 from agent_chatroom_ledger.domain.frames import Header
 from agent_chatroom_ledger.domain.records import decode_record, message_of
 from agent_chatroom_ledger.errors import Corrupt
-from agent_chatroom_ledger.storage import files, gitindex, journal, packlist, packs, recovery, refs
+from agent_chatroom_ledger.storage import (
+    artifacts,
+    files,
+    gitindex,
+    journal,
+    packlist,
+    packs,
+    recovery,
+    refs,
+    versionfold,
+)
 from agent_chatroom_ledger.storage.commits import (
     COMMIT_FORMAT,
     LEDGER_NAME,
@@ -280,6 +290,11 @@ class _Repair:
             for room in self._missing_rooms()
             if not is_room(builder.editor, room) and self._graft(room, tip)
         ]
+        for path in {i.path for i in self._report.issues if i.code == "artifact_missing"}:
+            data = artifacts.of_history(objects, tip, path)
+            if data is not None:
+                builder.editor.write(path, data, pack)
+                back.append(path)
         folded = [room for room in sorted(rooms - {""}) if self._fold(room, pack)]
         self._committer.builder.editor.finish(pack)
         if not pack and not back:
@@ -369,6 +384,7 @@ class _Repair:
             f"{room}/policy.json": room_fold.policy_json(state),
         }
         right |= {f"{room}/view/{name}": data for name, data in whole_view(editor, state).items()}
+        right |= versionfold.projections(editor, room)
         changed = False
         for path, data in right.items():
             if editor.read(path) != data:
@@ -380,6 +396,10 @@ class _Repair:
                 if f"{directory}/{name}" not in right:
                     editor.remove(f"{directory}/{name}")
                     changed = True
+        for path in versionfold.projected_paths(editor, room):
+            if path not in right:
+                editor.remove(path)
+                changed = True
         return changed
 
     def _mend_files(self) -> None:

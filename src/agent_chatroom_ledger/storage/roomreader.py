@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from agent_chatroom_ledger.domain.records import Message
     from agent_chatroom_ledger.domain.rooms import RoomState
+    from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.overlay import Overlay
     from agent_chatroom_ledger.storage.source import Source
+    from agent_chatroom_ledger.storage.versionfold import VersionReader
 
 ROOM_FILE = "room.json"
 POLICY_FILE = "policy.json"
@@ -55,6 +57,12 @@ class RoomReader:
         self._repeated: frozenset[tuple[str, int]] | None = None
         self._origins: dict[str, list[str]] = {}
         self.room = room
+
+    def versions(self, layout: Layout) -> VersionReader:
+        """Return a reader of the versions of the room's messages, of the same source."""
+        from agent_chatroom_ledger.storage.versionfold import VersionReader
+
+        return VersionReader(layout, self._source, self._overlay, self.room)
 
     @property
     def primary(self) -> str:

@@ -105,6 +105,8 @@ def _code(path: str, what: str) -> str:
             return "missing_state" if what == "missing" else "state_message_mismatch"
         if "/view/" in path:
             return "compiled_parse_failed"
+        if "/versions/" in path:
+            return "message_version_invalid"
     return f"worktree_{what}"
 
 

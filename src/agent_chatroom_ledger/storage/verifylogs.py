@@ -14,9 +14,11 @@ from agent_chatroom_ledger.domain.projections import (
 from agent_chatroom_ledger.domain.records import decode_record
 from agent_chatroom_ledger.domain.rooms import fold_room
 from agent_chatroom_ledger.domain.segments import segment_path, starts_new_segment
+from agent_chatroom_ledger.domain.versions import bundle_json, needs_work, versions_path
 from agent_chatroom_ledger.domain.views import build_view
 from agent_chatroom_ledger.errors import Corrupt, NotFound
-from agent_chatroom_ledger.storage import reading
+from agent_chatroom_ledger.storage import reading, versionfold
+from agent_chatroom_ledger.storage.artifacts import artifact_path, committed
 from agent_chatroom_ledger.storage.reading import MESSAGES, OPERATIONS, log_path
 from agent_chatroom_ledger.storage.roomreader import POLICY_FILE, ROOM_FILE, VIEW, RoomReader
 from agent_chatroom_ledger.storage.viewpages import TreeViewReader
@@ -52,10 +54,29 @@ def check_log(source: Source, log: str, found: Findings, only: Iterable[int] | N
             found.error("message_parse_failed", f"{path} ends within a line", path)
         if read_it:
             newest_at = _check_lines(lines, first, path, newest_at, found)
+            _check_artifacts(source, lines, first, path, found)
         else:
             newest_at = _at(lines[-1]) if lines else newest_at
         expected = first + len(lines)
         before = (first, len(lines), len(data))
+
+
+def _check_artifacts(
+    source: Source, lines: list[bytes], first: int, path: str, found: Findings
+) -> None:
+    """Check that what records name is there: they are committed together."""
+    for index, line in enumerate(lines):
+        if b'"artifacts":[' not in line:
+            continue
+        try:
+            names = decode_record(line).artifacts
+        except Corrupt:
+            continue
+        for name in names:
+            if committed(source, name) is None:
+                place = artifact_path(name)
+                what = f"record {first + index} of {path} names {place}, which is not there"
+                found.error("artifact_missing", what, place)
 
 
 def _check_lines(lines: list[bytes], first: int, path: str, newest_at: str, found: Findings) -> str:
@@ -97,6 +118,7 @@ def check_room(source: Source, room: str, found: Findings, *, ids: bool) -> None
     if state.path != room:
         found.error("room_misplaced", f"{room} was created as {state.path}", room)
     _check_projections(source, state, found)
+    _check_versions(source, reader, found)
     _check_view(source, reader, state, found)
     if ids:
         _check_ids(source, reader, found)
@@ -120,6 +142,29 @@ def _check_projections(source: Source, state: RoomState, found: Findings) -> Non
                 found.error(
                     "state_message_mismatch", f"{path} is not what the operations make it", path
                 )
+
+
+def _check_versions(source: Source, reader: RoomReader, found: Findings) -> None:
+    """Check the projected versions against the fold, and the messages that they are of."""
+    room = reader.room
+    projected = versionfold.projected_paths(source, room)
+    if not projected and not versionfold.operations(source, room):
+        return
+    bundles = versionfold.folded(source, room)
+    right = {versions_path(room, *key): bundle for key, bundle in bundles.items()}
+    for path in sorted({*projected, *right}):
+        data, bundle = source.read(path), right.get(path)
+        if bundle is None:
+            found.error("message_version_invalid", f"{path} is of no operation", path)
+        elif data != bundle_json(bundle):
+            what = "missing" if data is None else "not what the operations make it"
+            found.error("message_version_invalid", f"{path} is {what}", path)
+        else:
+            message = reader.find(bundle.origin, bundle.n)
+            if message is None or needs_work(bundle, message.body, semantic=False):
+                whose = "of no message" if message is None else "of another text than its message"
+                found.warning("message_version_invalid", f"{path} is {whose}", path)
+    found.count("versions", len(right))
 
 
 def _check_view(source: Source, reader: RoomReader, state: RoomState, found: Findings) -> None:
