@@ -44,7 +44,9 @@ class Life:
         room = self.attempt(lambda: ledger.create_room("Design review", members=["A"], id=_uuid(1)))
         self.post(room, 1)
         self.post(room, 2)
-        drafts = [{"author": "A", "body": f"{i} of many", "id": f"many-{i}"} for i in range(5)]
+        # More than a page of the disk's at once, of which a power cut may take any.
+        body = "one of many " * 60
+        drafts = [{"author": "A", "body": f"{i} {body}", "id": f"many-{i}"} for i in range(24)]
         self.attempt(lambda: self.note(*room.post_many(drafts)))
         self.attempt(lambda: room.exclude("2", by="Reviewer", reason="noise"))
         self.attempt(room.compile)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 STYLES = ("nothing unsynced", "all unsynced", "zeros", "any of it", "any of it", "any of it")
 _DESCRIPTORS = 16_384
+_PAGE_BYTES = 4096
 
 
 class Shadow:
@@ -153,7 +154,11 @@ class _Cut:
             return zeros
         torn = present[: self._random.randint(len(kept), len(present))]
         half = torn + b"\0" * (len(present) - len(torn))
-        return self._random.choice((durable, present, zeros, torn, half))
+        holes = bytearray(zeros)
+        for start in range(len(kept) // _PAGE_BYTES * _PAGE_BYTES, len(present), _PAGE_BYTES):
+            if self._random.random() < 0.5:
+                holes[start : start + _PAGE_BYTES] = present[start : start + _PAGE_BYTES]
+        return self._random.choice((durable, present, zeros, torn, half, bytes(holes)))
 
 
 def _same(one: bytes, other: bytes) -> int:

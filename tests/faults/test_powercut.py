@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.storage import failpoints, files
 from tests.faults import children, workload
 from tests.faults.life import Life
 from tests.faults.powercut import Shadow, remove
-from tests.faults.soundness import assert_sound, noted, seen_in
+from tests.faults.soundness import Notebook, assert_sound, noted, seen_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,3 +126,64 @@ def test_a_power_cut_during_the_recovery_from_one_loses_nothing(
     for cut in first:
         remove(cut)  # those that nobody was told of, too: this boot is not theirs
     assert number > 10
+
+
+def test_a_hole_in_what_nobody_had_synced_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an append of many pages any may be on the disk; none of it was acknowledged."""
+
+    def act() -> None:
+        workload.without_background()
+        random, number = Random(SEED), 0
+        shadow = Shadow(tmp_path / "ledger")
+        shadow.listen()
+        notes = Notebook(tmp_path / "notes")
+        with Ledger.open(tmp_path / "ledger", create=True) as ledger:
+            room = ledger.create_room("Design review")
+            notes.note(room.path, room.post("A", "acknowledged"))
+
+            def at(_: str) -> None:
+                nonlocal number
+                for number in range(24):
+                    (tmp_path / f"cut-{number}").mkdir()
+                    shutil.copy(notes.path, tmp_path / f"cut-{number}")
+                    shadow.cut(tmp_path / f"cut-{number}" / "ledger", random)
+
+            failpoints.arm("writer.appended", at)
+            room.post_many([{"author": "A", "body": "many" * 200} for _ in range(24)])
+
+    assert children.run(act) == 0
+    monkeypatch.setattr(files, "boot_id", lambda: "the boot after the cut")
+    assert check_all(tmp_path) == 24
+
+
+def test_damage_before_frames_that_main_has_is_not_taken_for_a_hole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the disk has rotted: nothing is written until the repair, which loses nothing."""
+    root = tmp_path / "ledger"
+
+    def act() -> None:
+        workload.without_background()
+        notes = Notebook(tmp_path / "notes")
+        ledger = Ledger.open(root, create=True)
+        room = ledger.create_room("Design review")
+        for number in range(6):
+            notes.note(room.path, room.post("A", f"message {number}"))
+        children.die()
+
+    children.run(act)
+    (newest,) = (root / ".git" / "ledger" / "journal").iterdir()
+    data = newest.read_bytes()
+    place = data.index(b"message 2")
+    newest.write_bytes(data[:place] + bytes(20) + data[place + 20 :])
+    monkeypatch.setattr(files, "boot_id", lambda: "another boot")
+    with pytest.warns(UserWarning, match="damaged"):
+        ledger = Ledger.open(root)
+    with ledger:
+        with pytest.raises(Corrupt):
+            ledger.room("design-review").post("A", "not yet")
+        assert ledger.verify(repair=True).ok
+        ledger.room("design-review").post("A", "now")
+    assert len(assert_sound(root, noted(tmp_path / "notes"))["rooms/design-review"]) == 7

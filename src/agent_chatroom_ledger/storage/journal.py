@@ -296,10 +296,7 @@ class Journal:
         A torn tail was never acknowledged: it goes to quarantine and off. Damage before valid
         frames is rot: Corrupt, nothing is changed.
         """
-        size = self.size()
-        if size == end:
-            return
-        rest = os.pread(self._descriptor, size - end, end)
+        rest = self.rest(end)
         if holds_valid_frame(rest):
             raise Corrupt(
                 f"generation {self._generation} of the journal is damaged at byte {end} before "
@@ -308,7 +305,17 @@ class Journal:
                 path=str(generation_path(self._layout, self._generation)),
                 offset=end,
             )
-        files.quarantine(self._layout, f"torn-{self._generation}-{end}", rest)
+        if rest:
+            self.cut_off(end)
+
+    def rest(self, end: int) -> bytes:
+        """Return what follows the last valid frame."""
+        size = self.size()
+        return b"" if size == end else os.pread(self._descriptor, size - end, end)
+
+    def cut_off(self, end: int) -> None:
+        """Move everything from a place on to quarantine."""
+        files.quarantine(self._layout, f"torn-{self._generation}-{end}", self.rest(end))
         failpoints.reach("journal.torn_kept")
         os.ftruncate(self._descriptor, end)
 

@@ -12,12 +12,22 @@ import os
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger import limits
+from agent_chatroom_ledger.domain.records import decode_record
 from agent_chatroom_ledger.errors import Conflict, Corrupt
-from agent_chatroom_ledger.storage import failpoints, files, journal, packlist, packs, refs
+from agent_chatroom_ledger.storage import (
+    failpoints,
+    files,
+    journal,
+    packlist,
+    packs,
+    reading,
+    refs,
+)
 from agent_chatroom_ledger.storage.commits import batches
 from agent_chatroom_ledger.storage.layout import is_log, room_of_log
 from agent_chatroom_ledger.storage.objects import NO_OBJECT
 from agent_chatroom_ledger.storage.packs import PackBuilder
+from agent_chatroom_ledger.storage.source import CommitTree
 from agent_chatroom_ledger.storage.state import read_state
 from agent_chatroom_ledger.storage.trees import differences
 
@@ -50,7 +60,7 @@ def locate(committer: Committer, state: State | None) -> Located:
     header = committer.intake.header
     builder = committer.builder
     if state is None or state.boot != committer.boot:
-        return _after_unclean_boot(committer)
+        return _after_unclean_boot(committer, state)
     main = refs.read_main(committer.layout)
     known = state.main
     builder.take_back_from = known
@@ -144,7 +154,38 @@ def _require_logs_kept(committer: Committer, known: str, main: str) -> None:
             )
 
 
-def _after_unclean_boot(committer: Committer) -> Located:
+def _mend_hole(committer: Committer, state: State | None) -> None:
+    """Cut the newest generation off at a hole that a power cut left in what nobody had synced.
+
+    The pages of an append reach the disk in any order. A frame was acknowledged only after a sync
+    of all before it, so nothing behind such a hole was. Frames behind it that the hint or main
+    knows prove that it is rot: then it is left as it is, for the repair.
+    """
+    own, intake = committer.journal, committer.intake
+    with own.lock:
+        intake.refresh()
+        own.settle()
+        behind = journal.salvage(own.rest(intake.offset))
+        hinted = state is not None and state.frame > intake.last_frame
+        if behind and not hinted and not _main_has_any(committer, behind):
+            own.cut_off(intake.offset)
+
+
+def _main_has_any(committer: Committer, frames: Sequence[Frame]) -> bool:
+    """Tell whether main, if it can be read, holds a record of some frames."""
+    try:
+        tree = CommitTree(committer.objects, refs.read_main(committer.layout))
+        return any(
+            reading.record(tree, item.log, decode_record(line).n) == line
+            for frame in frames
+            for item in frame.records
+            for line in (bytes(item.record),)
+        )
+    except Corrupt:
+        return False
+
+
+def _after_unclean_boot(committer: Committer, state: State | None) -> Located:
     """Make whole what a power cut may have taken, from the journal, then judge main.
 
     The base of the generation is durable. Its frames are committed again: same parent, same
@@ -156,6 +197,7 @@ def _after_unclean_boot(committer: Committer) -> Located:
     packs.release_forgotten(layout)
     refs.drop_forgotten(layout)
     objects.forget()
+    _mend_hole(committer, state)
     try:
         main: str | None = refs.read_main(layout)
     except Corrupt:
