@@ -217,9 +217,9 @@ class Checkpoint:
         refs.drop_forgotten(layout)
         files.sweep_temporary(layout)
         fresh = [pack.name for pack in packlist.read(layout) if not pack.synced]
-        for name in fresh:
-            files.sync_path(layout.packs / f"pack-{name}.pack")
-            files.sync_path(layout.packs / f"pack-{name}.idx")
+        files.sync_paths(
+            f"{layout.packs}/pack-{name}.{suffix}" for name in fresh for suffix in ("pack", "idx")
+        )
         if fresh:
             files.sync_directory(layout.packs)
         refs.sync_main(layout)

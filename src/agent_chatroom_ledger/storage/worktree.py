@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.layout import Layout
 
 _OPEN_MAX = 128
+_TOGETHER_MAX = 64
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -35,6 +36,7 @@ class WorkTreeWriter:
         self._layout = layout
         self._directories: dict[str, int] = {}
         self._touched: set[str] = set()
+        self._unsynced: list[int] = []
         self.quarantined: list[str] = []
 
     def close(self) -> None:
@@ -48,8 +50,11 @@ class WorkTreeWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the directories."""
+        """Close the directories, and what an error has left open."""
         self.close()
+        for descriptor in self._unsynced:
+            os.close(descriptor)
+        self._unsynced = []
 
     def _directory(self, path: str, *, create: bool) -> int | None:
         """Open a directory by its path in the ledger, one name at a time, no link among them."""
@@ -133,14 +138,18 @@ class WorkTreeWriter:
         if present == new:
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
             if stat.S_IMODE(status.st_mode) & 0o111 == 0:
-                self._sync_file(parent, name)
+                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+                self._sync_later(os.open(name, flags, dir_fd=parent))
                 return status
         if present is not None and present not in (old, new) and not new.startswith(present):
             kept = files.quarantine(self._layout, path.replace("/", "_"), present)
             self.quarantined.append(f"{path} -> {kept.name}")
-        temporary = files.write_temporary(self._layout, "file", new, sync=True)
+        temporary = files.write_temporary(self._layout, "file", new)
         failpoints.reach("worktree.written")
         try:
+            # Not synced yet, nor need it be: the journal holds what was folded until all is.
+            descriptor = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
+            self._sync_later(descriptor)
             os.rename(temporary, name, dst_dir_fd=parent)
         except BaseException:
             os.unlink(temporary)
@@ -159,16 +168,21 @@ class WorkTreeWriter:
             return None
         return self._read(parent, name)
 
-    @staticmethod
-    def _sync_file(parent: int, name: str) -> None:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-        try:
-            files.sync_descriptor(descriptor)
-        finally:
-            os.close(descriptor)
+    def _sync_later(self, descriptor: int) -> None:
+        """Sync a file with others at once, which costs little more than one; it is closed then."""
+        self._unsynced.append(descriptor)
+        if len(self._unsynced) >= _TOGETHER_MAX:
+            self._sync_files()
 
-    @staticmethod
-    def _grow(parent: int, name: str, size: int, new: bytes) -> os.stat_result | None:
+    def _sync_files(self) -> None:
+        descriptors, self._unsynced = self._unsynced, []
+        try:
+            files.sync_many(descriptors)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _grow(self, parent: int, name: str, size: int, new: bytes) -> os.stat_result | None:
         """Append what a log has more; None when the file is not what it was."""
         try:
             descriptor = os.open(
@@ -189,7 +203,7 @@ class WorkTreeWriter:
             os.lseek(descriptor, size, os.SEEK_SET)
             files.write_all(descriptor, new[size:])
             failpoints.reach("worktree.grown")
-            files.sync_descriptor(descriptor)
+            self._sync_later(os.dup(descriptor))
             return os.fstat(descriptor)
         finally:
             os.close(descriptor)
@@ -224,7 +238,8 @@ class WorkTreeWriter:
             directory = above
 
     def sync(self) -> None:
-        """Make the names durable; the files were synced as they were written."""
+        """Make everything that was written durable, files first and then their names."""
+        self._sync_files()
         for directory in sorted(self._touched):
             self._spare_descriptors()
             descriptor = self._directory(directory, create=False)
