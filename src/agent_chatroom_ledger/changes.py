@@ -65,6 +65,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 def apply_change(room: Room, change: Change) -> dict[str, Any]:
     """Make the change, if there is anything to change, and return its report; else nothing."""
+    room.require_active()
     check_author(change.by, "by")
     check_reason(change.reason)
     reports: list[dict[str, Any]] = []
@@ -93,6 +94,7 @@ def plan_change(
     outcome: Callable[[], dict[str, Any]] | None = None,
 ) -> Plan:
     """Plan the change; ``outcome`` is asked for further fields of the report when it is done."""
+    room.require_active()
     check_author(change.by, "by")
     check_reason(change.reason)
     state = room.state()

@@ -16,13 +16,12 @@ from agent_chatroom_ledger.domain.records import (
     Record,
     check_draft,
     message_of,
-    record_of,
-    same_content,
 )
-from agent_chatroom_ledger.domain.references import full_ref, parse_ref
+from agent_chatroom_ledger.domain.references import parse_ref
 from agent_chatroom_ledger.errors import Conflict, InvalidInput, NotFound
 from agent_chatroom_ledger.limits import POST_MANY_MAX
-from agent_chatroom_ledger.storage.reading import MESSAGES, log_path
+from agent_chatroom_ledger.posting import transactions
+from agent_chatroom_ledger.storage.reading import MESSAGES
 from agent_chatroom_ledger.storage.roomreader import VIEW, RoomReader
 
 if TYPE_CHECKING:
@@ -249,13 +248,14 @@ class Room:
             )
         if not checked:
             return []
+        self.require_active()
         told: list[Record] = []
         fresh: list[int] = []
 
         def build(present: Present) -> Sequence[Transaction]:
             told.clear()
             fresh.clear()
-            return self._transactions(present, checked, told, fresh)
+            return transactions(present, self.path, checked, told, fresh)
 
         stored = self._ledger.transact(build)
         return self._messages(told, fresh, stored)
@@ -312,6 +312,21 @@ class Room:
 
         return operations.clear_policy(self, by=by, reason=reason)
 
+    def add_member(self, name: str, *, by: str = "Ledger", reason: str = "") -> tuple[str, ...]:
+        """Make somebody a member, and return the members; a member already changes nothing."""
+        from agent_chatroom_ledger import members
+
+        return members.add_member(self, name, by=by, reason=reason)
+
+    def remove_member(self, name: str, *, by: str = "Ledger", reason: str = "") -> tuple[str, ...]:
+        """Take somebody off the member list, and return the members.
+
+        What the member said stays. A name that is no member changes nothing.
+        """
+        from agent_chatroom_ledger import members
+
+        return members.remove_member(self, name, by=by, reason=reason)
+
     def compile(self) -> list[Path]:
         """Bring the compiled view up to now, in a commit of its own; return all its pages.
 
@@ -324,7 +339,8 @@ class Room:
 
     # --- inside --------------------------------------------------------------------------------
 
-    def _require_active(self) -> None:
+    def require_active(self) -> None:
+        """Raise Conflict (code ``archived``) for a room that was archived when it was looked up."""
         if self._tombstone is not None:
             name = self.path.removeprefix("rooms/")
             raise Conflict(
@@ -353,59 +369,6 @@ class Room:
             draft = Draft.of(draft)
         return check_draft(draft)
 
-    def _transactions(
-        self, present: Present, drafts: list[Draft], told: list[Record], fresh: list[int]
-    ) -> list[Transaction]:
-        """Give numbers to what is new, and find what was said before; under the journal's lock."""
-        from agent_chatroom_ledger.storage.writer import Entry, Transaction
-
-        self._require_active()
-        state = present.required(self.path)
-        log = log_path(self.path, MESSAGES, present.origin)
-        mine: dict[str, Record] = {}
-        found: list[Transaction] = []
-        present.look_up(self.path, [draft.id for draft in drafts if draft.id is not None])
-        for given in drafts:
-            draft = _with_full_reply(given, state.origin, self.path, present)
-            _require_artifacts(draft, present)
-            if draft.id is not None:
-                before = mine.get(draft.id) or self._said_before(present, draft.id)
-                if before is not None:
-                    again = record_of(draft, before.n, before.at, before.id)
-                    if not same_content(before, again):
-                        raise Conflict(
-                            f"The id {draft.id!r} stands for another message in {self.path}: "
-                            f"number {before.n}. Post under a new id.",
-                            code="id_taken",
-                            room=self.path,
-                            id=draft.id,
-                            n=before.n,
-                        )
-                    told.append(before)
-                    continue
-            at = present.next_time()
-            record = record_of(draft, present.next_number(log), at, draft.id or present.new_id())
-            if draft.id is not None:
-                mine[draft.id] = record
-            fresh.append(len(told))
-            told.append(record)
-            found.append(Transaction((Entry(log, record),)))
-        return found
-
-    def _said_before(self, present: Present, record_id: str) -> Record | None:
-        found = present.find_id(self.path, record_id)
-        if found is None:
-            return None
-        log, record = found
-        if f"/{MESSAGES}/" not in log:
-            raise Conflict(
-                f"The id {record_id!r} stands for an operation of {self.path}.",
-                code="id_taken",
-                room=self.path,
-                id=record_id,
-            )
-        return record
-
     def _messages(
         self, told: list[Record], fresh: list[int], stored: Sequence[Stored]
     ) -> list[Message]:
@@ -423,30 +386,6 @@ class Room:
             reader = reader or self.reader()
             found.append(_the_same(reader, record))
         return found
-
-
-def _with_full_reply(draft: Draft, primary: str, room: str, present: Present) -> Draft:
-    """Return the draft with its reply_to as the full reference of a message that exists."""
-    if draft.reply_to is None:
-        return draft
-    origin, n = parse_ref(draft.reply_to, primary)
-    if n > present.last_number(log_path(room, MESSAGES, origin)):
-        raise InvalidInput(
-            f"There is no message {full_ref(origin, n)} in {room} to reply to.",
-            field="reply_to",
-            room=room,
-            missing=[full_ref(origin, n)],
-        )
-    return msgspec.structs.replace(draft, reply_to=full_ref(origin, n))
-
-
-def _require_artifacts(draft: Draft, present: Present) -> None:
-    """Refuse a record that names an attachment which the ledger does not hold."""
-    missing = [name for name in draft.artifacts if not present.has_artifact(name)]
-    if missing:
-        raise InvalidInput(
-            f"The ledger holds no artifact {missing[0]}.", field="artifacts", missing=missing
-        )
 
 
 def _the_same(reader: RoomReader, record: Record) -> Message:

@@ -13,6 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_chatroom_ledger.adapters.administration import (
+    ASKER,
+    AdministrativeCalls,
+    room_of,
+)
 from agent_chatroom_ledger.adapters.chatroom import (
     LoadedChat,
     chat_id,
@@ -29,7 +34,7 @@ from agent_chatroom_ledger.adapters.chatroom import (
 from agent_chatroom_ledger.domain.clock import from_datetime
 from agent_chatroom_ledger.domain.policy import StandIn
 from agent_chatroom_ledger.domain.records import SPEECH_KINDS
-from agent_chatroom_ledger.errors import Corrupt, Forbidden, InvalidInput, NotFound
+from agent_chatroom_ledger.errors import Corrupt, Forbidden, InvalidInput
 from agent_chatroom_ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -37,14 +42,11 @@ if TYPE_CHECKING:
 
     from agent_chatroom_ledger.room import Room
 
-# Who asks for policy changes through an interface that names nobody.
-ASKER: Final = "ChatroomService"
-
 _STATUSES: Final = ("active", "archived", "all")
 _SOURCES: Final = ("state", "canonical", "messages")
 
 
-class ChatroomService:
+class ChatroomService(AdministrativeCalls):
     """Rooms and cursors below one directory, which becomes a ledger when it is none.
 
     Errors are those of the ledger, and so also the built-in ones of the earlier interface:
@@ -74,7 +76,7 @@ class ChatroomService:
         no such room.
         """
         with Ledger.open(self.root, read_only=True) as ledger:
-            return self._chat(self._room(ledger, ref))
+            return self._chat(room_of(ledger, ref))
 
     def list_chats(self, status: str = "active") -> list[dict[str, Any]]:
         """Return summaries of the rooms of a status (active, archived or all), by path."""
@@ -115,7 +117,7 @@ class ChatroomService:
         _refuse_blank(message, "message")
         _check(kind, SPEECH_KINDS, "kind")
         with Ledger.open(self.root) as ledger:
-            room = self._room(ledger, ref)
+            room = room_of(ledger, ref)
             if require_participant and speaker not in room.members:
                 raise Forbidden(
                     f"{speaker!r} is not a participant of {room.path}", author=speaker,
@@ -129,14 +131,14 @@ class ChatroomService:
     def compile_chat(self, ref: str | Path) -> dict[str, Any]:
         """Bring the room's compiled view up to now, mending what is broken; as load_chat."""
         with Ledger.open(self.root) as ledger:
-            room = self._room(ledger, ref)
+            room = room_of(ledger, ref)
             room.compile()
             return self._chat(room)
 
     def get_compile_policy(self, ref: str | Path) -> dict[str, Any]:
         """Return which messages are left out and which stand-ins are shown instead."""
         with Ledger.open(self.root, read_only=True) as ledger:
-            room = self._room(ledger, ref)
+            room = room_of(ledger, ref)
             return policy_shape(room.policy(), room.origin)
 
     def exclude_messages(self, ref: str | Path, ids: Iterable[int | str]) -> dict[str, Any]:
@@ -145,7 +147,7 @@ class ChatroomService:
         Excluding never erases. Raises ValueError naming ids that do not exist; nothing is written.
         """
         with Ledger.open(self.root) as ledger:
-            room = self._room(ledger, ref)
+            room = room_of(ledger, ref)
             room.exclude(list(ids), by=ASKER)
             room.compile()
             return self._chat(room)
@@ -153,7 +155,7 @@ class ChatroomService:
     def include_messages(self, ref: str | Path, ids: Iterable[int | str]) -> dict[str, Any]:
         """Show messages again that were left out; otherwise as exclude_messages."""
         with Ledger.open(self.root) as ledger:
-            room = self._room(ledger, ref)
+            room = room_of(ledger, ref)
             room.include(list(ids), by=ASKER)
             room.compile()
             return self._chat(room)
@@ -176,7 +178,7 @@ class ChatroomService:
         """
         _refuse_blank(message, "message")
         with Ledger.open(self.root) as ledger:
-            room = self._room(ledger, ref)
+            room = room_of(ledger, ref)
             room.add_standin(
                 list(replaces_ids),
                 message,
@@ -192,7 +194,7 @@ class ChatroomService:
     def clear_compile_policy(self, ref: str | Path) -> dict[str, Any]:
         """Take back every exclusion and stand-in; compiles, and returns as load_chat."""
         with Ledger.open(self.root) as ledger:
-            room = self._room(ledger, ref)
+            room = room_of(ledger, ref)
             room.clear_policy(by=ASKER)
             room.compile()
             return self._chat(room)
@@ -231,7 +233,7 @@ class ChatroomService:
         """Return the room after its policy, from the records alone; changes no file."""
         _check(source, _SOURCES, "source")
         with Ledger.open(self.root, read_only=True) as ledger:
-            room = self._room(ledger, ref)
+            room = room_of(ledger, ref)
             lens = room.lens()
             return {
                 "chat_id": chat_id(room.id),
@@ -266,7 +268,7 @@ class ChatroomService:
         """
         _check(source, _SOURCES, "source")
         with _cursor_errors(), Ledger.open(self.root, read_only=True) as ledger:
-            room = self._room(ledger, ref)
+            room = room_of(ledger, ref)
             consumer = ledger.consumer(agent, cursor_path)
             consumer.acknowledge(room, None if message_id is None else _through(room, message_id))
             return cursor_shape(ledger, consumer.cursor().document)
@@ -281,16 +283,6 @@ class ChatroomService:
                 "issues": [issue.as_dict() for issue in report.issues],
                 "chats": len(ledger.rooms()),
             }
-
-    def _room(self, ledger: Ledger, ref: str | Path) -> Room:
-        """Find a room by id, or by a path that is absolute or begins at the ledger's root."""
-        text = str(ref)
-        if Path(text).is_absolute():
-            try:
-                text = Path(text).resolve().relative_to(ledger.root.resolve()).as_posix()
-            except ValueError:
-                raise NotFound(f"there is no room at {text!r}", room=text) from None
-        return ledger.room(text)
 
     def _chat(self, room: Room) -> dict[str, Any]:
         """Return a room in the shape of load_chat."""

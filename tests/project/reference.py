@@ -36,6 +36,7 @@ INSIDE = {
     "Ledger.transact",
     "Ledger.writer",
     "Room.reader",
+    "Room.require_active",
 }
 SIGNATURE_CHARS_MAX = 96
 

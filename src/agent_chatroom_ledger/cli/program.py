@@ -23,8 +23,9 @@ PROGRAM = "rooms"
 # module of `cli.commands` (with `_` where Python keeps the word for itself).
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Talk", ("post", "read", "tail", "unread", "seen")),
-    ("Look", ("list", "show", "lens", "log")),
-    ("Run a ledger", ("init", "create", "policy", "compile", "verify", "import", "root")),
+    ("Look", ("list", "show", "lens", "log", "diff")),
+    ("Run a room", ("create", "members", "coverage", "policy", "compile")),
+    ("Run a ledger", ("init", "verify", "import", "root")),
     ("Begin", ("demo", "completion")),
 )
 COMMANDS: tuple[str, ...] = tuple(name for _, names in SECTIONS for name in names)

@@ -300,6 +300,31 @@ class PlanDocument(Shape):
     apply_with: str | None = None
 
 
+class MembersDocument(Shape):
+    """The members of a room; a plan with add and remove."""
+
+    room: RoomRef
+    members: list[str]
+
+
+class CoveredRoom(Shape):
+    """A room, active or archived."""
+
+    id: str
+    title: str
+    path: str
+    status: str
+
+
+class CoverageDocument(Shape):
+    """The rooms of a status that list a name as a member, and those that do not."""
+
+    name: str
+    status: str
+    listed: list[CoveredRoom]
+    not_listed: list[CoveredRoom]
+
+
 class LogItem(Shape):
     """A commit; `frame` is null for one that the ledger did not make, `patch` with --patch."""
 
@@ -324,6 +349,61 @@ class LogDocument(Shape):
     """The commits, newest first."""
 
     entries: list[LogItem]
+
+
+class DiffMessages(Shape):
+    """Messages added, oldest first; `missing` are those that only the first commit has."""
+
+    added: list[MessageShape]
+    missing: list[str]
+
+
+class DiffPolicy(Shape):
+    """What is left out now and was not, what is shown again, and the stand-ins that changed."""
+
+    excluded: list[str]
+    included: list[str]
+    standins_added: list[StandInShape]
+    standins_removed: list[StandInShape]
+
+
+class DiffMembers(Shape):
+    """Who joined, and who left."""
+
+    added: list[str]
+    removed: list[str]
+
+
+class DiffVersion(Shape):
+    """The versions of one message: set, changed or removed."""
+
+    message: FullRef
+    change: str
+
+
+class DiffOperation(Shape):
+    """An operation that was carried out in between, in words."""
+
+    ref: FullRef
+    at: Time
+    by: str
+    kind: str
+    text: str
+
+
+class DiffDocument(Shape):
+    """A room at two commits; `created` and `gone` say that only one of them has it."""
+
+    room: RoomRef
+    before: str
+    after: str
+    created: bool
+    gone: bool
+    messages: DiffMessages
+    policy: DiffPolicy
+    members: DiffMembers
+    versions: list[DiffVersion]
+    operations: list[DiffOperation]
 
 
 class IssueShape(Shape):
@@ -374,8 +454,12 @@ DOCUMENTS: Final[dict[str, type]] = {
     "show": ShowDocument,
     "lens": LensDocument,
     "log": LogDocument,
+    "diff": DiffDocument,
     "init": InitDocument,
     "create": PlanDocument,
+    "members": MembersDocument,
+    "members --apply": PlanDocument,
+    "coverage": CoverageDocument,
     "policy show": PolicyDocument,
     "policy exclude": PlanDocument,
     "policy include": PlanDocument,

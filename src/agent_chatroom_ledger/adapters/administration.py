@@ -1,0 +1,148 @@
+"""Operations with a report, as the earlier chatroom had them: a dry run unless `apply` is set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from agent_chatroom_ledger import members
+from agent_chatroom_ledger.adapters.chatroom import chat_id
+from agent_chatroom_ledger.domain.reports import operation_report
+from agent_chatroom_ledger.errors import NotFound
+from agent_chatroom_ledger.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agent_chatroom_ledger.ledger import RoomSummary
+    from agent_chatroom_ledger.plans import Plan
+    from agent_chatroom_ledger.room import Room
+
+# Who asks for operations through an interface that names nobody.
+ASKER: Final = "ChatroomService"
+
+# What the earlier interface called the operations.
+_TYPES: Final = {
+    "room.create": "create_room",
+    "room.archive": "archive_room",
+    "room.restore": "restore_room",
+    "members.add": "add_participant",
+    "members.remove": "remove_participant",
+    "policy.exclude": "exclude_messages",
+    "policy.include": "include_messages",
+    "policy.standin": "add_standin",
+    "policy.clear": "clear_compile_policy",
+}
+_FIELDS: Final = tuple(
+    operation_report("", operation_id="", created_at="", requested_by="", applied=False)
+)
+
+
+class AdministrativeCalls:
+    """The part of ChatroomService that plans and reports before it writes.
+
+    Every call takes `requested_by` and `apply`, and returns a report: operation_id,
+    operation_type, dry_run, applied, requested_by, created_at, source, target, actions, provenance,
+    compile_policy, warnings and verification.
+    """
+
+    root: Path
+
+    def add_participant_operation(
+        self,
+        ref: str | Path,
+        name: str,
+        *,
+        threshold_chars: int | None = None,
+        reason: str = "",
+        requested_by: str = ASKER,
+        apply: bool = False,
+    ) -> dict[str, Any]:
+        """Make somebody a participant; `threshold_chars` is kept with the operation."""
+        with self._ledger(apply=apply) as ledger:
+            plan = members.plan_add(
+                room_of(ledger, ref),
+                name,
+                by=requested_by,
+                reason=reason,
+                threshold_chars=threshold_chars,
+            )
+            return _done(plan, apply=apply)
+
+    def remove_participant_operation(
+        self,
+        ref: str | Path,
+        name: str,
+        *,
+        reason: str = "",
+        requested_by: str = ASKER,
+        apply: bool = False,
+    ) -> dict[str, Any]:
+        """Take somebody off the participants; what was said stays."""
+        with self._ledger(apply=apply) as ledger:
+            plan = members.plan_remove(room_of(ledger, ref), name, by=requested_by, reason=reason)
+            return _done(plan, apply=apply)
+
+    def participant_coverage(
+        self, name: str, status: Literal["active", "archived", "all"] = "active"
+    ) -> dict[str, Any]:
+        """Tell which rooms of a status list a name as a participant, and which do not."""
+        with Ledger.open(self.root, read_only=True) as ledger:
+            found = members.coverage(ledger, name, status)
+        return {
+            "participant": name,
+            "status": status,
+            "chat_count": len(found.listed) + len(found.not_listed),
+            "listed_count": len(found.listed),
+            "missing_count": len(found.not_listed),
+            "listed": [_summary_shape(room) for room in found.listed],
+            "missing": [_summary_shape(room) for room in found.not_listed],
+        }
+
+    def _ledger(self, *, apply: bool) -> Ledger:
+        return Ledger.open(self.root, read_only=not apply)
+
+
+def room_of(ledger: Ledger, ref: str | Path) -> Room:
+    """Find a room by id, or by a path that is absolute or begins at the ledger's root."""
+    text = str(ref)
+    if Path(text).is_absolute():
+        try:
+            text = Path(text).resolve().relative_to(ledger.root.resolve()).as_posix()
+        except ValueError:
+            raise NotFound(f"there is no room at {text!r}", room=text) from None
+    return ledger.room(text)
+
+
+def operation_shape(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a report as the earlier interface has it: exactly its fields, and its own names."""
+    shape: dict[str, Any] = {field: report.get(field) for field in _FIELDS}
+    shape["operation_type"] = _TYPES.get(report["operation_type"], report["operation_type"])
+    shape["source"] = _side(report["source"])
+    shape["target"] = _side(report["target"])
+    shape["actions"] = [
+        {**action, "type": _TYPES.get(action["type"], action["type"])}
+        for action in report["actions"]
+    ]
+    return shape
+
+
+def _side(facts: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if facts is None:
+        return None
+    known = {"id", "title"}
+    named = {"chat_id": chat_id(facts["id"]) if facts["id"] else None, "chat_title": facts["title"]}
+    return {**named, **{key: value for key, value in facts.items() if key not in known}}
+
+
+def _done(plan: Plan, *, apply: bool) -> dict[str, Any]:
+    return operation_shape(plan.apply() if apply else plan.report)
+
+
+def _summary_shape(room: RoomSummary) -> dict[str, Any]:
+    return {
+        "chat_id": chat_id(room.id),
+        "chat_title": room.title,
+        "status": room.status,
+        "path": room.path,
+    }

@@ -1,0 +1,77 @@
+"""Operations with a report: dry runs by default, and the fields that the interface promises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.service import ChatroomService
+
+FIELDS = [
+    "operation_id",
+    "operation_type",
+    "dry_run",
+    "applied",
+    "requested_by",
+    "created_at",
+    "source",
+    "target",
+    "actions",
+    "provenance",
+    "compile_policy",
+    "warnings",
+    "verification",
+]
+
+
+@pytest.fixture
+def chat(service: ChatroomService) -> str:
+    made = service.create_chat("Review", participants=["Ana"])
+    ref: str = made["state"]["chat_id"]
+    return ref
+
+
+def participants(service: ChatroomService, ref: str) -> list[str]:
+    found: list[str] = service.load_chat(ref)["state"]["participants"]
+    return found
+
+
+def check(report: dict[str, Any], *, applied: bool, kind: str) -> None:
+    assert list(report) == FIELDS
+    assert report["operation_type"] == kind
+    assert (report["applied"], report["dry_run"]) == (applied, not applied)
+
+
+def test_participants_are_added_and_removed(service: ChatroomService, chat: str) -> None:
+    dry = service.add_participant_operation(chat, "Ben", threshold_chars=5_000)
+    check(dry, applied=False, kind="add_participant")
+    assert dry["actions"][0]["status"] == "would_add"
+    assert dry["target"]["chat_id"] == chat
+    assert participants(service, chat) == ["Ana"]
+    done = service.add_participant_operation(chat, "Ben", threshold_chars=5_000, apply=True)
+    check(done, applied=True, kind="add_participant")
+    assert done["actions"][0]["status"] == "added"
+    assert done["provenance"]["threshold_chars"] == 5_000
+    assert participants(service, chat) == ["Ana", "Ben"]
+    again = service.add_participant_operation(chat, "Ben", apply=True)
+    assert again["actions"][0]["status"] == "noop"
+    assert again["applied"] is False
+    gone = service.remove_participant_operation(chat, "Ana", reason="left", apply=True)
+    check(gone, applied=True, kind="remove_participant")
+    assert gone["provenance"]["reason"] == "left"
+    assert participants(service, chat) == ["Ben"]
+
+
+def test_coverage_says_which_rooms_list_a_name(service: ChatroomService, chat: str) -> None:
+    other = service.create_chat("Other")["state"]["chat_id"]
+    found = service.participant_coverage("Ana")
+    assert [room["chat_id"] for room in found["listed"]] == [chat]
+    assert [room["chat_id"] for room in found["missing"]] == [other]
+    assert (found["chat_count"], found["listed_count"], found["missing_count"]) == (2, 1, 1)
+
+
+def test_a_room_that_is_not_there(service: ChatroomService) -> None:
+    with pytest.raises(FileNotFoundError):
+        service.add_participant_operation("nowhere", "Ben")
