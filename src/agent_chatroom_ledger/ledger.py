@@ -339,6 +339,7 @@ class Ledger:
         self,
         room: str | Room | None = None,
         *,
+        message: int | str | Message | None = None,
         author: str | None = None,
         since: datetime | None = None,
         limit: int | None = None,
@@ -346,28 +347,21 @@ class Ledger:
     ) -> list[LogEntry]:
         """Return the audit trail, newest commit first: commit, time, author, what.
 
-        ``patch`` adds to each entry the lines that its commit added and the projections it
-        changed, as a unified diff.
+        With ``message``, a number or reference of the room, only what touched that message: its
+        own commit and those of the operations about it. ``patch`` adds to each entry the lines
+        that its commit added and the projections it changed, as a unified diff.
         """
-        from agent_chatroom_ledger.storage import history
+        from agent_chatroom_ledger.trail import trail
 
-        path = None if room is None else self.room(room).path
         self._storage.commit_pending()
-        entries = history.log(
-            self.layout,
-            self.objects,
-            lambda: self.timeline,
-            room=path,
+        return trail(
+            self,
+            None if room is None else self.room(room),
+            message=message,
             author=author,
             since=since,
             patch=patch,
         )
-        found: list[LogEntry] = []
-        for entry in entries:
-            if limit is not None and len(found) >= limit:
-                break
-            found.append(entry)
-        return found
 
     def commit_at(self, at: str | datetime) -> str:
         """Return the id of the commit that a revision or a time means.

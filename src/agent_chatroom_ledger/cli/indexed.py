@@ -37,7 +37,7 @@ def indexed(session: Session) -> Ledger:
 
 
 def timed(session: Session, at: str | None) -> Ledger:
-    """Open the ledger for reading at a revision or time, as `moment_of` gives it; None is the present."""
+    """Open the ledger for reading at what `moment_of` gives; None is the present."""
     if at is not None:
         from datetime import datetime
 

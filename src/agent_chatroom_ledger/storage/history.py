@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from math import floor
 from typing import TYPE_CHECKING, Any
 
+from agent_chatroom_ledger.domain.display import one_line
 from agent_chatroom_ledger.errors import Conflict, Corrupt, InvalidInput, NotFound
 from agent_chatroom_ledger.storage import refs
 from agent_chatroom_ledger.storage.layout import is_log
@@ -17,6 +18,7 @@ from agent_chatroom_ledger.storage.layout import is_log
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from agent_chatroom_ledger.domain.records import Message
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.objects import CommitInfo, Objects
     from agent_chatroom_ledger.storage.timeline import Timeline
@@ -100,16 +102,44 @@ def log(
     """
     tip = refs.read_main(layout)
     walked = walk(objects, tip) if room is None else walk_room(objects, tip, room, timeline)
-    wanted = author.casefold() if author else ""
-    # The brackets of a name stand in the commit as similar marks.
-    wanted_name = wanted.replace("<", "\u2039").replace(">", "\u203a")
     for commit in walked:
         if since is not None and commit.committer_seconds < since.timestamp():
             return
-        by = f"{commit.author} <{commit.author_email}>".casefold()
-        if wanted not in by and wanted_name not in by:
+        if not is_by(commit, author or ""):
             continue
         yield entry_of(commit, patch_of(objects, commit) if patch else None)
+
+
+def is_by(commit: CommitInfo, author: str) -> bool:
+    """Tell whether a part of a name or address, in whatever case, is in a commit's author."""
+    wanted = author.casefold()
+    # The brackets of a name stand in the commit as similar marks.
+    wanted_name = wanted.replace("<", "\u2039").replace(">", "\u203a")
+    by = f"{commit.author} <{commit.author_email}>".casefold()
+    return wanted in by or wanted_name in by
+
+
+def commit_of(
+    objects: Objects, timeline: Timeline, room: str, record: Message
+) -> CommitInfo | None:
+    """Return the commit that added a record; None when no commit of main says that it did.
+
+    A commit's time is its record's, so few are looked at; all of the room's only when somebody's
+    clock ran back.
+    """
+    seconds = max(floor(record.at.timestamp()), 0)
+    trailer = f"\nRecord: {one_line(record.id, len(record.id) + 1)}\n"
+
+    def candidates() -> Iterator[str]:
+        yield from timeline.touching(room, seconds=seconds)
+        yield from timeline.written_at(seconds)
+        yield from timeline.touching(room)
+
+    for oid in candidates():
+        commit = objects.commit(oid)
+        if trailer in commit.message:
+            return commit
+    return None
 
 
 def walk(objects: Objects, tip: str, until: str | None = None) -> Iterator[CommitInfo]:

@@ -122,6 +122,18 @@ class Timeline:
 
         return self._answer(ask)
 
+    def written_at(self, seconds: int) -> list[str]:
+        """Return the commits of one second, newest first."""
+
+        def ask(link: sqlite3.Connection) -> list[str]:
+            rows = link.execute(
+                "SELECT oid FROM commits WHERE seconds = ? ORDER BY generation DESC, oid",
+                (seconds,),
+            )
+            return [bytes(oid).hex() for (oid,) in rows]
+
+        return self._answer(ask)
+
     def ancestor(self, commit: str, steps: int) -> str | None:
         """Return the commit so many steps before another; None where main is no single line."""
 

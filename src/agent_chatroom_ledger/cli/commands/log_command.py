@@ -24,6 +24,7 @@ COMMIT_CHARS = 10
 
 @click.command("log")
 @click.argument("room_name", metavar="[ROOM]", type=ROOM, required=False)
+@click.option("--message", metavar="REF", help="Only what touched one message of ROOM (57).")
 @click.option("--author", metavar="NAME", help="Only commits whose author's name holds NAME.")
 @click.option("--since", metavar="WHEN", help="Only commits since an ISO time, 2h, yesterday.")
 @click.option(
@@ -35,6 +36,7 @@ COMMIT_CHARS = 10
 def command(
     session: Session,
     room_name: str | None,
+    message: str | None,
     author: str | None,
     since: str | None,
     limit: int | None,
@@ -43,13 +45,17 @@ def command(
     """Show the audit trail of ROOM, or of the whole ledger.
 
     Every commit, newest first: its id, when, who, and what. `git log` on the same directory shows
-    the same commits.
+    the same commits. With --message: the commit of that message, and those of every operation
+    that was about it.
     """
+    if message is not None and room_name is None:
+        raise click.UsageError("--message goes with ROOM.")
     from agent_chatroom_ledger.cli.moments import when
 
     with session.read() if room_name is None else listed(session) as ledger:
         entries = ledger.log(
             room_name,
+            message=message,
             author=author,
             since=None if since is None else when(since),
             limit=limit,
