@@ -208,8 +208,9 @@ def test_files_and_then_their_directories_are_synced(tree: WorkTreeWriter) -> No
     steps: list[str] = []
     failpoints.observe(steps.append)
     tree.put(LOG, None, b"1\n")
-    assert steps.index("files.sync") < steps.index("worktree.placed")
     tree.sync()
+    # The journal holds what was folded until all of it is durable, so names may come first.
+    assert steps.index("files.sync") < steps.index("files.sync_directory")
     assert steps.count("files.sync_directory") == 7  # the root, and the six below it
     steps.clear()
     tree.put(LOG, b"1\n", b"1\n2\n")
