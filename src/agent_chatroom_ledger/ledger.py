@@ -360,6 +360,7 @@ class Ledger:
             message=message,
             author=author,
             since=since,
+            limit=limit,
             patch=patch,
         )
 
