@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from agent_chatroom_ledger.cli.program import rooms
-from agent_chatroom_ledger.cli.schemas import DOCUMENTS, ErrorDocument
+from agent_chatroom_ledger.cli.schemabase import ErrorDocument
+from agent_chatroom_ledger.cli.schemas import DOCUMENTS
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from agent_chatroom_ledger import Ledger
-from agent_chatroom_ledger.cli.schemas import PlanDocument
+from agent_chatroom_ledger.cli.planschemas import PlanDocument
 
 if TYPE_CHECKING:
     from pathlib import Path

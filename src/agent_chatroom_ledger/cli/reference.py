@@ -12,7 +12,8 @@ import click
 import msgspec
 
 from agent_chatroom_ledger.cli.program import PROGRAM, rooms
-from agent_chatroom_ledger.cli.schemas import DOCUMENTS, LINES, ErrorDocument
+from agent_chatroom_ledger.cli.schemabase import ErrorDocument
+from agent_chatroom_ledger.cli.schemas import DOCUMENTS, LINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

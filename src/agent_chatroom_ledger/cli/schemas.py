@@ -7,70 +7,25 @@ them as JSON Schema.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
-Time = Annotated[str, msgspec.Meta(description="UTC, microseconds: 2026-11-29T21:27:42.123456Z")]
-Position = Annotated[
-    dict[str, int], msgspec.Meta(description="how far: the last number of each origin")
-]
-Ref = Annotated[
-    str, msgspec.Meta(description="57, or 57@origin where the room was created elsewhere")
-]
-FullRef = Annotated[str, msgspec.Meta(description="57@origin")]
-
-
-class Shape(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A JSON object with exactly these fields."""
-
-
-class RoomRef(Shape):
-    """Which room."""
-
-    id: str
-    title: str
-    path: Annotated[str, msgspec.Meta(description="from the ledger's root: rooms/design-review")]
-
-
-class MessageShape(msgspec.Struct, kw_only=True):
-    """A record as it is stored, absent fields left out, with its origin and reference.
-
-    Fields that a newer version has added are kept and shown.
-    """
-
-    n: int
-    id: str
-    at: Time
-    author: str
-    kind: str
-    origin: str
-    ref: Ref
-    said_at: Time | None = None
-    to: list[str] = []
-    mentions: list[str] = []
-    body: str = ""
-    reply_to: str | None = None
-    correlation: str | None = None
-    cause: str | None = None
-    status: str | None = None
-    artifacts: list[str] = []
-    data: dict[str, Any] | None = None
-    placed_from: dict[str, Any] | None = None
-
-
-class Failure(Shape):
-    """What went wrong: a stable code, a sentence, and details."""
-
-    code: str
-    message: str
-    fields: dict[str, Any]
-
-
-class ErrorDocument(Shape):
-    """Any command that fails."""
-
-    error: Failure
+from agent_chatroom_ledger.cli.planschemas import (
+    CoverageDocument,
+    MembersDocument,
+    PlanDocument,
+)
+from agent_chatroom_ledger.cli.schemabase import (
+    FullRef,
+    MessageShape,
+    PolicyShape,
+    Position,
+    RoomRef,
+    Shape,
+    StandInShape,
+    Time,
+)
 
 
 class RootDocument(Shape):
@@ -167,25 +122,6 @@ class CompletionDocument(Shape):
     script: str
 
 
-class StandInShape(Shape):
-    """A text shown in the place of messages."""
-
-    id: str
-    replaces: list[FullRef]
-    insert_after: FullRef
-    speaker: str
-    kind: str
-    body: str
-    at: Time
-
-
-class PolicyShape(Shape):
-    """What is left out, as references and ranges (3@origin, 5-9@origin), and the stand-ins."""
-
-    excluded: list[str]
-    standins: list[StandInShape]
-
-
 class FollowedLine(Shape):
     """One message, as soon as there is one."""
 
@@ -252,77 +188,6 @@ class PolicyDocument(Shape):
     room: RoomRef
     excluded: list[str]
     standins: list[StandInShape]
-
-
-class ActionShape(msgspec.Struct, kw_only=True):
-    """One thing that is done; some types add what they are about.
-
-    The status is would_… in a plan, then a word such as placed or excluded; noop and
-    skipped_duplicate in both.
-    """
-
-    type: str
-    status: str
-    text: str | None = None
-
-
-class OperationReport(msgspec.Struct, kw_only=True):
-    """The report of an operation; the record of an applied one keeps it."""
-
-    operation_id: Annotated[str, msgspec.Meta(description="of its record, once it is applied")]
-    operation_type: str
-    dry_run: bool
-    applied: bool
-    requested_by: str
-    created_at: Time
-    source: dict[str, Any] | None
-    target: dict[str, Any] | None
-    actions: list[ActionShape]
-    provenance: dict[str, Any] | None
-    compile_policy: dict[str, Any] | None
-    warnings: list[str]
-    verification: dict[str, Any] | None
-
-
-class PlanReport(OperationReport, kw_only=True):
-    """What an operation would do, or has done; each operation adds what it is about."""
-
-    operation: str
-    room: Annotated[str, msgspec.Meta(description="its path; empty for the whole ledger")]
-    reason: str
-
-
-class PlanDocument(Shape):
-    """A plan, or what came of it; `apply_with` is the command that writes it."""
-
-    applied: bool
-    report: PlanReport
-    apply_with: str | None = None
-
-
-class MembersDocument(Shape):
-    """The members of a room; a plan with add and remove."""
-
-    room: RoomRef
-    members: list[str]
-
-
-class CoveredRoom(Shape):
-    """A room, active or archived."""
-
-    id: str
-    title: str
-    path: str
-    status: str
-
-
-class CoverageDocument(Shape):
-    """The rooms of a status that list a name as a member, and those that do not."""
-
-    name: str
-    status: str
-    listed: list[CoveredRoom]
-    not_listed: list[CoveredRoom]
 
 
 class LogItem(Shape):
