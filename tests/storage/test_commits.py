@@ -261,6 +261,7 @@ def test_another_record_of_the_same_number_is_refused(bench: Bench) -> None:
 
 
 def test_a_room_is_needed_for_its_view(bench: Bench) -> None:
+    """Messages without an operation that made their room are no room's."""
     bench.add(frame(1, (MESSAGES, message(1))))
     with pytest.raises(Corrupt):
         bench.builder.add(mark(1), PackBuilder())
@@ -283,23 +284,47 @@ def test_many_files_may_be_written_in_one_batch(bench: Bench, place: Layout) -> 
     assert text == b"".join(encode_record(message(n)) + b"\n" for n in (1, 2, 3))
 
 
+def removing_everything(place: Layout, parent: str) -> str:
+    """Let git make a commit on `parent` that has a file of the user's and nothing else."""
+    blob = git(place.root, "hash-object", "-w", "--stdin", given="mine").decode().strip()
+    tree = git(place.root, "mktree", given=f"100644 blob {blob}\tnotes").decode().strip()
+    return git(place.root, "commit-tree", tree, "-p", parent, "-m", "rm").decode().strip()
+
+
 def test_a_room_that_somebody_removed_is_taken_back(
     place: Layout, store: Objects, bench: Bench
 ) -> None:
     before = bench.add(*history(3))[-1]
-    blob = git(place.root, "hash-object", "-w", "--stdin", given="mine").decode().strip()
-    tree = git(place.root, "mktree", given=f"100644 blob {blob}\tnotes").decode().strip()
-    removed = git(place.root, "commit-tree", tree, "-p", before, "-m", "rm").decode().strip()
+    removed = removing_everything(place, before)
     later = Bench(place, store, removed)
-    with pytest.raises(Corrupt):
-        later.builder.add(frame(5, (MESSAGES, message(4))), PackBuilder())
-    later = Bench(place, store, removed)
-    later.builder.take_back_from = before
-    tip = later.add(frame(5, (MESSAGES, message(4))))[-1]
+    tips = later.add(
+        frame(5, (f"operations/{ORIGIN}", message(1))), frame(6, (MESSAGES, message(4)))
+    )
+    tip = tips[-1]
+    assert f"\nRestored-from: {before}\n" in raw(place, tip)
+    assert Bench(place, store, tips[0]).add(frame(6, (MESSAGES, message(4)))) == [tip]
     source = CommitTree(store, tip)
     assert reading.last_number(source, MESSAGES) == 4
     assert reading.last_number(source, OPERATIONS) == 1
     git(place.root, "fsck", "--full", "--strict")
+
+
+def test_a_room_is_not_taken_back_for_a_record_that_does_not_follow(
+    place: Layout, store: Objects, bench: Bench
+) -> None:
+    before = bench.add(*history(3))[-1]
+    removed = removing_everything(place, before)
+    later = Bench(place, store, removed)
+    with pytest.raises(Corrupt):
+        later.builder.add(frame(5, (MESSAGES, message(9))), PackBuilder())
+
+
+def test_the_view_of_a_room_that_was_removed_makes_no_commit(
+    place: Layout, store: Objects, bench: Bench
+) -> None:
+    before = bench.add(*history(3))[-1]
+    removed = removing_everything(place, before)
+    assert Bench(place, store, removed).add(mark(3)) == [removed]
 
 
 def test_a_cut_off_segment_is_not_built_on(place: Layout, store: Objects) -> None:

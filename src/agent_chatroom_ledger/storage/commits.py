@@ -7,6 +7,7 @@ so replaying a frame on the same parent gives the same commit id.
 from __future__ import annotations
 
 import binascii
+from collections import deque
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger import limits
@@ -50,6 +51,7 @@ COMMIT_FORMAT = 1
 LEDGER_NAME = "Ledger"
 _RESTORE = f'"kind":"{ROOM_RESTORE}"'.encode()
 _NODES_MAX = 20_000
+_ANCESTORS_MAX = 10_000  # commits among which a room that was removed is looked for
 
 
 class _Tail:
@@ -125,9 +127,8 @@ class CommitBuilder:
         self._tails: dict[str, _Tail] = {}
         self._rooms: dict[str, RoomState] = {}
         self.tip = ""
-        # The commit from which a room is taken back when somebody removed it by hand while it had
-        # frames pending.
-        self.take_back_from = NO_OBJECT
+        self._began = NO_OBJECT  # from here on every commit up to the tip is ours
+        self._taken_from: dict[str, None] = {}
         self.editor: TreeEditor
 
     def start(self, commit: str) -> None:
@@ -137,7 +138,7 @@ class CommitBuilder:
         self.tip = ""
         tree = NO_OBJECT if commit == NO_OBJECT else self._objects.commit(commit).tree
         self.editor = TreeEditor(self._objects, tree)
-        self.tip = commit
+        self.tip = self._began = commit
 
     def forget(self) -> None:
         """Trust nothing that was built: the next user has to start anew."""
@@ -171,6 +172,7 @@ class CommitBuilder:
         entries: list[tuple[str, Record]] = []
         touched: dict[str, None] = {}
         trailers = ""
+        self._taken_from.clear()
         for item in frame.records:
             line = bytes(item.record)
             record = decode_record(line)
@@ -190,6 +192,7 @@ class CommitBuilder:
             state = self._rooms[room]
             self.editor.write(f"{room}/room.json", room_fold.room_json(state), pack)
             self.editor.write(f"{room}/policy.json", room_fold.policy_json(state), pack)
+        trailers += "".join([f"Restored-from: {commit}\n" for commit in self._taken_from])
         log, record = entries[0]
         if len(entries) == 1:
             message = record_message(log, record, frame.frame, frame.requested_by, frame.reason)
@@ -312,7 +315,8 @@ class CommitBuilder:
     def _add_views(self, frame: Frame, pack: PackBuilder) -> bool:
         pages: dict[str, int] = {}
         for mark in frame.views:
-            if view_covers(self.editor, mark):
+            gone = not self.editor.names(mark.room)  # a foreign commit removed it
+            if gone or view_covers(self.editor, mark):
                 continue
             changed = update_pages(self.editor, self.room(mark.room), mark)
             for name, data in changed.items():
@@ -333,7 +337,7 @@ class CommitBuilder:
         tail = self._tails.get(log)
         if tail is None:
             tail = self._load_tail(log)
-        if n != tail.last + 1 and self._take_back(log):
+        if n != tail.last + 1 and self._take_back(log, n - 1):
             tail = self._load_tail(log)
         if n != tail.last + 1:
             raise Corrupt(
@@ -359,18 +363,29 @@ class CommitBuilder:
         tail.size += size
         tail.last = n
 
-    def _take_back(self, log: str) -> bool:
-        """Put a room back that a foreign commit removed; True when there was one."""
+    def _take_back(self, log: str, last: int) -> bool:
+        """Put a room back that a foreign commit removed while it had frames pending.
+
+        It comes from the nearest ancestor whose log reaches up to `last`, so that a replay takes
+        the same one. True when there was one.
+        """
         place = room_of_log(log) or log
-        if self.take_back_from == NO_OBJECT or self.editor.names(place):
+        if self.editor.names(place):
             return False
-        tree = CommitTree(self._objects, self.take_back_from).oid(place)
-        if tree is None:
-            return False
-        self.editor.graft(place, tree)
-        for known in [name for name in self._tails if name.startswith(f"{place}/")]:
-            del self._tails[known]
-        return True
+        seen, waiting = {self._began, NO_OBJECT}, deque([self._began])
+        while waiting and len(seen) < _ANCESTORS_MAX:
+            oid = waiting.popleft()
+            source = CommitTree(self._objects, oid)
+            tree = source.oid(place)
+            if tree is not None and reading.last_number(source, log) == last:
+                self.editor.graft(place, tree)
+                self._forget_room(place)
+                self._taken_from[oid] = None
+                return True
+            parents = [p for p in self._objects.commit(oid).parents if p not in seen]
+            seen.update(parents)
+            waiting.extend(parents)
+        return False
 
     def _load_tail(self, log: str) -> _Tail:
         directory = log

@@ -63,7 +63,6 @@ def locate(committer: Committer, state: State | None) -> Located:
         return _after_unclean_boot(committer, state)
     main = refs.read_main(committer.layout)
     known = state.main
-    builder.take_back_from = known
     # We may have been killed between moving main and writing the hint.
     builder.start(known)
     pending = committer.intake.after(state.frame)
@@ -202,7 +201,6 @@ def _after_unclean_boot(committer: Committer, state: State | None) -> Located:
         main: str | None = refs.read_main(layout)
     except Corrupt:
         main = None
-    builder.take_back_from = header.base
     builder.start(header.base)
     if not frames and main == header.base:
         return Located(header.last_frame, foreign=False)
