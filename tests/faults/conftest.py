@@ -19,3 +19,9 @@ def kills(request: pytest.FixtureRequest) -> int:
     # The option is unknown when pytest started elsewhere and met this directory on its way.
     wanted: int = request.config.getoption("--kills", default=KILLS)
     return wanted
+
+
+@pytest.fixture
+def thorough(kills: int) -> bool:
+    """Whether other faults too are to be tried at more moments than there is time for by default."""
+    return kills > KILLS

@@ -54,10 +54,10 @@ def check(folder: Path) -> bool:
 @pytest.mark.parametrize("everything", [False, True], ids=["one file", "everything"])
 @pytest.mark.parametrize("mode", ["sync", "group"])
 def test_a_foreign_commit_at_any_point_fails_or_loses_nothing(
-    tmp_path: Path, mode: Mode, *, everything: bool
+    tmp_path: Path, mode: Mode, *, everything: bool, thorough: bool
 ) -> None:
     """`git add` of one file or of all that git sees, then `git commit`, between any two steps."""
-    chosen = moments(points(tmp_path, mode))
+    chosen = moments(points(tmp_path, mode), more=thorough)
     failures, made = [], 0
     for number, (point, when) in enumerate(chosen):
         if (number % 2 == 0) != (mode == "group"):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.faults.workload import Mode
 
 SEED = 11
-CUTS = 60
+CUTS = 40
 MODES: tuple[Mode, ...] = ("sync", "group")
 
 
@@ -92,12 +92,13 @@ def check_all(folder: Path) -> int:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_power_cut_loses_nothing_that_was_acknowledged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Mode
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Mode, *, thorough: bool
 ) -> None:
     """Whatever of the unsynced bytes and names has survived, in any mixture."""
     life = Life(tmp_path / "ledger", tmp_path / "notes", mode)
     steps = 900 if mode == "sync" else 500
-    assert cut_at_random(tmp_path, SEED, CUTS / steps, life.live, durable=False) == 0
+    chance = CUTS / steps * (5 if thorough else 1)
+    assert cut_at_random(tmp_path, SEED, chance, life.live, durable=False) == 0
     monkeypatch.setattr(files, "boot_id", lambda: "the boot after the cut")
     assert check_all(tmp_path) > CUTS / 2
 

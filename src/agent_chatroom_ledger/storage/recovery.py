@@ -131,19 +131,32 @@ def descends(objects: Objects, main: str, known: str) -> bool:
 def _require_logs_kept(committer: Committer, known: str, main: str) -> None:
     """Raise Corrupt when foreign commits changed a log otherwise than by appending.
 
-    A room that was removed whole is no damage: its history is kept.
+    To a log of this origin nothing appends but its journal: a number that somebody made up would
+    be gone on from. A room that was removed whole is no damage: its history is kept.
     """
     if known == NO_OBJECT:
         return
     objects = committer.objects
+    pending: dict[str, set[bytes]] = {}
+    for frame in committer.intake.frames:
+        for item in frame.records:
+            pending.setdefault(item.log, set()).add(bytes(item.record))
+    before = CommitTree(objects, known)
     trees = (objects.commit(known).tree, objects.commit(main).tree)
     for path, _, old, _, new in differences(objects, *trees):
-        if old is None or not is_log(path):
+        log = path.rsplit("/", 3)[0]
+        if not is_log(path) or (old is None and before.oid(log) is None):
             continue
-        room = room_of_log(path.rsplit("/", 3)[0])
+        room = room_of_log(log)
         if new is None and room is not None and not committer.builder.editor.names(room):
             continue
-        if new is None or not objects.blob(new).startswith(objects.blob(old)):
+        was = b"" if old is None else objects.blob(old)
+        now = b"" if new is None else objects.blob(new)
+        kept = new is not None and now.startswith(was)
+        if kept and log.endswith(f"/{committer.builder.origin}"):
+            known_lines = pending.get(log, set())
+            kept = all(line in known_lines for line in now[len(was) :].split(b"\n")[:-1])
+        if not kept:
             raise Corrupt(
                 f"a commit that is not the ledger's has changed {path}, whose bytes must never "
                 "change; `rooms verify --repair --apply` puts them back and keeps the others",
