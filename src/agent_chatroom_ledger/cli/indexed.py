@@ -9,9 +9,11 @@ from agent_chatroom_ledger.errors import Busy, Conflict, Corrupt, Forbidden
 if TYPE_CHECKING:
     from agent_chatroom_ledger.cli.session import Session
     from agent_chatroom_ledger.ledger import Ledger
+    from agent_chatroom_ledger.storage.index import Index
 
 # Below these a reader makes its own index in memory in no time.
 ROOMS_FEW: Final = 32
+MESSAGES_FEW: Final = 2_000
 BEHIND_BYTES_FEW: Final = 1_048_576
 # Below this a reader adds to the timeline in memory in no time.
 COMMITS_FEW: Final = 5_000
@@ -21,12 +23,12 @@ def indexed(session: Session) -> Ledger:
     """Open the ledger for reading, or so that its index is kept where that saves the next reader.
 
     A reader writes nothing and makes its index in memory, over the index file if there is one.
-    Where the file is missing and there are many rooms, or it is far behind the journal, each
+    Where the file is missing and rooms or messages are many, or it is far behind the journal, each
     reader would do the same work again; then the derived file is brought up to date.
     """
     ledger = session.read()
     behind = ledger.index.behind_bytes()
-    few = len(ledger.index.rooms()) <= ROOMS_FEW if behind is None else behind <= BEHIND_BYTES_FEW
+    few = _are_few(ledger.index) if behind is None else behind <= BEHIND_BYTES_FEW
     if few or not ledger.layout.writable:
         return ledger
     ledger.close()
@@ -34,6 +36,13 @@ def indexed(session: Session) -> Ledger:
         return session.write()
     except (Busy, Conflict, Corrupt, Forbidden):
         return session.read()
+
+
+def _are_few(index: Index) -> bool:
+    """Tell whether rooms and messages are so few that no file is needed to count them."""
+    heads = index.heads()
+    messages = sum(head.last for mine in heads.values() for head in mine)
+    return len(index.rooms()) <= ROOMS_FEW and messages <= MESSAGES_FEW
 
 
 def timed(session: Session, at: str | None) -> Ledger:
