@@ -157,6 +157,21 @@ def test_what_somebody_protects_is_left_alone(place: Layout, store: Store) -> No
     git(place.root, "fsck", "--full", "--strict")
 
 
+def test_what_a_chain_of_multi_pack_indexes_lists_is_left_alone(
+    place: Layout, store: Store
+) -> None:
+    """As git 2.47 writes them with `--incremental`; only the names matter to us."""
+    listed = store()
+    chain = place.packs / "multi-pack-index.d"
+    chain.mkdir()
+    (chain / "multi-pack-index-0.midx").write_bytes(b"MIDX\0pack-%s.idx\0" % listed.encode())
+    for _ in range(packmerge.SINGLES_MAX):
+        store()
+    merge_small_packs(place)
+    assert listed in names(place)
+    assert len(names(place)) == 2
+
+
 def test_what_was_durable_stays_durable_and_what_was_not_can_wait(
     place: Layout, store: Store
 ) -> None:

@@ -253,6 +253,7 @@ class Committer:
     def remember(self, frame: int) -> None:
         """Write the hint: main is the builder's tip and has every frame up to `frame`."""
         self._committed = frame
+        self._written = max(self._written, frame)
         self._state.write(State(self.builder.tip, frame, self.boot))
 
     def committed(self) -> int:

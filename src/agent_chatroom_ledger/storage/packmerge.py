@@ -58,7 +58,7 @@ def merge_small_packs(layout: Layout) -> None:
     """
     while True:
         own = packlist.read(layout)
-        listed = files.read_bytes(f"{layout.packs}/multi-pack-index") or b""
+        listed = _listed_by_git(layout)
         classes: dict[int, list[OwnPack]] = defaultdict(list)
         gone = False
         for pack in own:
@@ -80,6 +80,13 @@ def merge_small_packs(layout: Layout) -> None:
                     ]
                     packlist.rewrite(layout, present)
                 return
+
+
+def _listed_by_git(layout: Layout) -> bytes:
+    """Return what the multi-pack-indexes say, those of a chain too; names stand in them plainly."""
+    chain = f"{layout.packs}/multi-pack-index.d"
+    parts = [f"{chain}/{name}" for name in os.listdir(chain)] if os.path.isdir(chain) else []
+    return b"\0".join(files.read_bytes(p) or b"" for p in (chain[:-2], *parts))
 
 
 def _is_protected(layout: Layout, name: str, listed: bytes) -> bool:
