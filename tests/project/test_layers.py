@@ -24,6 +24,7 @@ LAYERS = {
     "archives": 3,
     "changes": 3,
     "creation": 3,
+    "exporting": 3,
     "following": 3,
     "members": 3,
     "operations": 3,

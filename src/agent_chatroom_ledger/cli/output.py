@@ -59,6 +59,11 @@ def write_lines(lines: Iterable[str], *, flush: bool = False) -> None:
                 sys.stdout.flush()
 
 
+def write_text(text: str) -> None:
+    """Write text that is a document of its own, in UTF-8, as it is."""
+    _write(text)
+
+
 def flush() -> None:
     """Write what is still held back."""
     with _to_reader():

@@ -23,8 +23,8 @@ PROGRAM = "rooms"
 # module of `cli.commands` (with `_` where Python keeps the word for itself).
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Talk", ("post", "read", "tail", "unread", "seen")),
-    ("Look", ("list", "show", "lens", "log", "diff")),
-    ("Run a room", ("create", "members", "coverage", "policy", "compile")),
+    ("Look", ("list", "show", "lens", "log", "diff", "export")),
+    ("Run a room", ("create", "members", "coverage", "place", "duplicate", "policy", "compile")),
     ("Run a ledger", ("init", "verify", "import", "root")),
     ("Begin", ("demo", "completion")),
 )

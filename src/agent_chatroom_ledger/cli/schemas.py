@@ -271,6 +271,15 @@ class DiffDocument(Shape):
     operations: list[DiffOperation]
 
 
+class ExportDocument(Shape):
+    """What was written to --output."""
+
+    room: RoomRef
+    format: str
+    output: str
+    bytes: int
+
+
 class IssueShape(Shape):
     """Something that is wrong."""
 
@@ -320,6 +329,7 @@ DOCUMENTS: Final[dict[str, type]] = {
     "lens": LensDocument,
     "log": LogDocument,
     "diff": DiffDocument,
+    "export": ExportDocument,
     "init": InitDocument,
     "create": PlanDocument,
     "members": MembersDocument,

@@ -228,7 +228,7 @@ class PageWriter:
             f"#{text.removesuffix(f'@{self._primary}')}" for text in refs_of(standin.replaces)
         )
         parts = (f"stand-in {_name(standin.id)} for {refs}", _name(standin.speaker), standin.kind)
-        return f"\n### {_SEPARATOR.join(parts)}\n{_quoted(standin.body)}"
+        return f"\n### {_SEPARATOR.join(parts)}\n{quoted(standin.body)}"
 
 
 def _touching(policy: Policy, records: RecordRanges) -> Mapping[str, list[tuple[int, int]]]:
@@ -256,10 +256,10 @@ def _message_text(message: Message, ref: str) -> str:
         parts.append("to " + ", ".join(map(_name, message.to)))
     if message.reply_to is not None:
         parts.append(f"re {_name(message.reply_to)}")
-    return f"\n### {_SEPARATOR.join(parts)}\n{_quoted(message.body)}"
+    return f"\n### {_SEPARATOR.join(parts)}\n{quoted(message.body)}"
 
 
-def _quoted(body: str) -> str:
+def quoted(body: str) -> str:
     """Return a body with every line quoted and every control character shown, or nothing."""
     if not body:
         return ""
