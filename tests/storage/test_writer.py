@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
-import signal
 import threading
 from typing import TYPE_CHECKING
 
@@ -331,21 +329,33 @@ def test_writers_wait_for_commits_that_fall_behind(
     writer.close()
 
 
-def test_a_rotten_last_frame_that_main_has_gives_no_number_twice(layout: Layout) -> None:
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_rotten_last_frame_that_main_has_gives_no_number_twice(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, *, locked: bool
+) -> None:
     """Damage at the end of the journal looks like a torn tail; main knows better."""
-    child = os.fork()
-    if not child:
-        killed = Writer(layout)
-        write_room(killed)
-        for n in range(3):
-            write(killed, say(f"{n}"))
-        os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(child, 0)
+    monkeypatch.setattr(committer, "INDEX_LOCK_WAIT_SECONDS_MAX", 0.0)
+    killed = Writer(layout)
+    killed._background = Silent()
+    write_room(killed)
+    for n in range(3):
+        write(killed, say(f"{n}"))
+    killed._release()
+    killed._closed = True
     path = journal.generation_path(layout, journal.generations(layout)[-1])
     data = bytearray(path.read_bytes())
     data[-30] ^= 1
     path.write_bytes(data)
     writer = Writer(layout)
+    if locked:
+        (layout.git / "index.lock").unlink()
+        (layout.git / "index.lock").write_text("a foreign one")
+        for _ in range(2):
+            with pytest.raises(Busy) as caught:
+                write(writer, say("not yet"))
+            assert not isinstance(caught.value, NotYetCommitted)
+        assert path.read_bytes() == data
+        (layout.git / "index.lock").unlink()
     (stored,) = write(writer, say("after"))
     assert stored.record.n == 4
     writer.close()

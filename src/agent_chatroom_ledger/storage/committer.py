@@ -95,6 +95,14 @@ class Committer:
             # A holder of git's locks is no reason to refuse: the frame can wait for its commit.
             with contextlib.suppress(Busy), files.clear_errors("looking at main"):
                 self.commit_locked()
+            state = self._state.read()
+            if state is not None and not self._is_written(state.frame):
+                raise Busy(
+                    "the end of the journal is damaged, and another program holds the lock of "
+                    f"git's index, {self._index_lock}; nothing is written before main was asked",
+                    code="git_locked",
+                    path=self._index_lock,
+                )
         finally:
             self.lock.release()
 
@@ -253,7 +261,6 @@ class Committer:
     def remember(self, frame: int) -> None:
         """Write the hint: main is the builder's tip and has every frame up to `frame`."""
         self._committed = frame
-        self._written = max(self._written, frame)
         self._state.write(State(self.builder.tip, frame, self.boot))
 
     def committed(self) -> int:
@@ -282,6 +289,7 @@ class Committer:
         if after != before and not self.publish(before, after, pack):
             self.builder.forget()
             return False
+        self._written = max(self._written, batch[-1].frame)
         self.remember(batch[-1].frame)
         failpoints.reach("commit.remembered")
         self.builder.lighten()
