@@ -36,6 +36,9 @@ LAYERS = {
     "past": 3,
     "trail": 3,
     "plans": 3,
+    "versions": 3,
+    "preparations": 3,
+    "consumerlens": 3,
     "": 3,  # The package itself: the public face, made of the use cases.
     "cli": 4,
     "adapters": 4,

@@ -26,6 +26,7 @@ from agent_chatroom_ledger.storage.source import CommitTree, WorkTree
 from agent_chatroom_ledger.storage.verifycommits import HistoryCheck
 from agent_chatroom_ledger.storage.verifyfiles import check_files
 from agent_chatroom_ledger.storage.verifylogs import check_log, check_room
+from agent_chatroom_ledger.storage.verifyreaders import check_readers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -204,6 +205,7 @@ def _check_cursors(layout: Layout, places: dict[str, str], found: Findings) -> N
         source, overlay = WorkTree(layout.root), Overlay(follower.new_frames())
     finally:
         follower.close()
+    check_readers(layout, source, overlay, places, found)
     try:
         names = sorted(os.listdir(layout.cursors))
     except FileNotFoundError:
