@@ -23,5 +23,5 @@ def kills(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def thorough(kills: int) -> bool:
-    """Whether other faults too are to be tried at more moments than there is time for by default."""
+    """Whether other faults too are to be tried at more moments than by default."""
     return kills > KILLS

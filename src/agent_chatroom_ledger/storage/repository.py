@@ -142,18 +142,19 @@ def create(root: Path, *, origin: str | None = None) -> Layout:
     the directory is a git repository already but no ledger.
     """
     root = Path(os.path.abspath(root))
-    if is_ledger(root):
-        layout = open_layout(root)
-        with files.clear_errors(f"creating a ledger in {root}"):
-            _finish_creation(layout)
-        return layout
-    if os.path.lexists(root / ".git"):
+    # Asked in this order, because somebody may make the ledger just now.
+    if os.path.lexists(root / ".git") and not is_ledger(root):
         raise Conflict(
             f"{root} is a git repository already; a ledger needs a directory of its own, for "
             f"instance {root / 'rooms'}",
             code="foreign_repository",
             path=str(root),
         )
+    if is_ledger(root):
+        layout = open_layout(root)
+        with files.clear_errors(f"creating a ledger in {root}"):
+            _finish_creation(layout)
+        return layout
     import shutil
     import tempfile
 
