@@ -39,6 +39,7 @@ LAYERS = {
     "versions": 3,
     "preparations": 3,
     "consumerlens": 3,
+    "upkeep": 3,
     "": 3,  # The package itself: the public face, made of the use cases.
     "cli": 4,
     "adapters": 4,

@@ -24,8 +24,11 @@ PROGRAM = "rooms"
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Talk", ("post", "read", "tail", "unread", "seen")),
     ("Look", ("list", "show", "lens", "log", "diff", "export")),
-    ("Run a room", ("create", "members", "coverage", "place", "duplicate", "policy", "compile")),
-    ("Run a ledger", ("init", "verify", "import", "root")),
+    (
+        "Run a room",
+        ("create", "members", "coverage", "place", "duplicate", "policy", "versions", "compile"),
+    ),
+    ("Run a ledger", ("init", "verify", "stats", "gc", "import", "root")),
     ("Begin", ("demo", "completion")),
 )
 COMMANDS: tuple[str, ...] = tuple(name for _, names in SECTIONS for name in names)

@@ -288,6 +288,39 @@ class IssueShape(Shape):
     message: str
     path: str | None
 
+class SpaceShape(Shape):
+    """Files and bytes on disk: git's packs and loose objects, the journal, what is derived."""
+
+    packs: int
+    pack_bytes: int
+    loose_objects: int
+    loose_bytes: int
+    generations: int
+    journal_bytes: int
+    derived_bytes: int
+
+
+class StatsDocument(Shape):
+    """What the ledger holds; `authors` are the messages of each name, most first."""
+
+    rooms: int
+    archived: int
+    messages: int
+    operations: int
+    authors: dict[str, int]
+    record_bytes: int
+    bytes_per_message: float
+    space: SpaceShape
+
+
+class TidiedDocument(Shape):
+    """Before and after; `commit_graph` is who wrote it: git, ledger or none."""
+
+    before: SpaceShape
+    after: SpaceShape
+    commit_graph: str
+
+
 
 class VerifyDocument(Shape):
     """Whether the ledger is sound, what is wrong, and how much was looked at.
@@ -350,3 +383,5 @@ DOCUMENTS: Final[dict[str, type]] = {
 }
 # What a command writes line by line.
 LINES: Final[dict[str, type]] = {"tail": FollowedLine}
+    "stats": StatsDocument,
+    "gc": TidiedDocument,

@@ -89,6 +89,36 @@ def _listed_by_git(layout: Layout) -> bytes:
     return b"\0".join(files.read_bytes(p) or b"" for p in (chain[:-2], *parts))
 
 
+def merge_all(layout: Layout) -> int:
+    """Merge our packs as far as they can be, however few there are; tell how many went.
+
+    The caller holds the commit lock. What `merge_small_packs` leaves alone is left alone here too,
+    and no pack becomes larger than a merge can hold in memory.
+    """
+    merge_small_packs(layout)
+    before = len(packlist.read(layout))
+    while _merge_some(layout):
+        pass
+    return before - len(packlist.read(layout))
+
+
+def _merge_some(layout: Layout) -> bool:
+    own = packlist.read(layout)
+    listed = files.read_bytes(f"{layout.packs}/multi-pack-index") or b""
+    classes: dict[int, list[OwnPack]] = defaultdict(list)
+    for pack in own:
+        there = os.path.exists(f"{layout.packs}/pack-{pack.name}.idx")
+        if there and not _is_protected(layout, pack.name, listed):
+            classes[min(_class_of(pack.commits), 2)].append(pack)
+    for level in (0, 1):
+        few = _fitting(layout, classes[level])
+        if len(few) > 1 and _merge(layout, own, few, level):
+            return True
+    # What is left is laid out well, or alone; a few single calls go with it.
+    rest = _fitting(layout, classes[0] + classes[1] + classes[2])
+    return len(rest) > 1 and _merge(layout, own, rest, 2)
+
+
 def _is_protected(layout: Layout, name: str, listed: bytes) -> bool:
     if f"pack-{name}.idx".encode() in listed:
         return True
