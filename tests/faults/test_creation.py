@@ -11,9 +11,9 @@ import pytest
 from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.errors import Busy, LedgerError
 from agent_chatroom_ledger.storage import failpoints, repository
-from tests.faults import children
+from tests.faults import children, workload
 from tests.faults.life import full
-from tests.faults.soundness import assert_sound, git
+from tests.faults.soundness import Acknowledged, assert_sound, git
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,3 +112,44 @@ def test_a_directory_that_is_not_a_ledger_is_refused(tmp_path: Path) -> None:
         with pytest.raises(LedgerError):
             Ledger.open(tmp_path / name, create=True)
     assert sorted(str(path) for path in tmp_path.rglob("*")) == before
+
+
+def test_a_kill_at_any_moment_of_a_clones_first_write_is_made_good(
+    tmp_path: Path,
+) -> None:
+    """A fresh clone mints its origin, lays out its directories and begins a journal, or anew."""
+    first, killed = tmp_path / "first", 0
+    with Ledger.open(first, create=True) as ledger:
+        ledger.create_room("Design review").post("A", "from the first")
+    for event in range(1, 1000):
+        root = tmp_path / f"{event}"
+        git(tmp_path, "clone", "-q", str(first), str(root))
+
+        def write(event: int = event, root: Path = root) -> None:
+            reached = 0
+
+            def at(_: str) -> None:
+                nonlocal reached
+                reached += 1
+                if reached == event:
+                    children.die()
+
+            workload.without_background()
+            failpoints.observe(at)
+            with Ledger.open(root) as ledger:
+                ledger.room("design-review").post("B", "from the clone")
+
+        status = children.run(write)
+        with Ledger.open(root) as ledger:
+            room = ledger.room("design-review")
+            assert ledger.origin
+            assert ledger.origin != room.origin
+            said = room.post("C", "afterwards")
+        assert said.n <= 2
+        assert not (root / ".git" / "config.lock").exists()
+        assert_sound(root, [Acknowledged.of("rooms/design-review", said)])
+        shutil.rmtree(root)
+        if status == 0:
+            break
+        killed += 1
+    assert killed > 15

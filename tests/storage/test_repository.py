@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from agent_chatroom_ledger.domain.drafts import Draft
-from agent_chatroom_ledger.errors import Conflict, Corrupt, Forbidden, InvalidInput, NotFound
+from agent_chatroom_ledger.errors import Busy, Conflict, Corrupt, Forbidden, InvalidInput, NotFound
 from agent_chatroom_ledger.storage import journal, repository
 from agent_chatroom_ledger.storage.objects import Objects
 from agent_chatroom_ledger.storage.writer import Writer
@@ -267,7 +267,7 @@ def test_a_held_lock_of_the_settings_is_named(layout: Layout, tmp_path: Path) ->
     copy = repository.open_layout(tmp_path / "copy")
     lock = copy.git / "config.lock"
     lock.write_text("")
-    with pytest.raises(Conflict) as caught:
+    with pytest.raises(Busy) as caught:
         prepared(copy)
     assert caught.value.fields["path"] == str(lock)
     lock.unlink()

@@ -7,6 +7,7 @@ they are known as ours after any kill or power cut.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -217,7 +218,8 @@ class Marks:
 def drop_mark(layout: Layout, path: str) -> None:
     """Delete one of git's lock files, if it is ours."""
     if ours(layout, path):
-        os.unlink(path)
+        with contextlib.suppress(FileNotFoundError):  # two of us found it forgotten
+            os.unlink(path)
 
 
 def drop_forgotten(layout: Layout) -> None:

@@ -325,17 +325,13 @@ def _place(layout: Layout) -> str:
 
 
 def _note_origin(layout: Layout, origin: str) -> None:
-    """Write the origin into git's configuration, under git's own lock protocol."""
+    """Write the origin into git's configuration, under git's own lock protocol.
+
+    The lock is a mark of ours, so that one which a killed process left stops nobody.
+    """
     path = layout.git / "config"
-    lock = layout.git / "config.lock"
-    try:
-        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    except FileExistsError:
-        raise Conflict(
-            f"{lock} is held by another program; delete it if nothing runs",
-            code="git_locked",
-            path=str(lock),
-        ) from None
+    lock = f"{layout.git}/config.lock"
+    refs.take_mark(layout, lock, refs.FOREIGN_LOCK_WAIT_SECONDS_MAX)
     try:
         text = (files.read_bytes(path) or b"").decode("utf-8", "surrogateescape")
         kept, inside = [], False
@@ -347,14 +343,13 @@ def _note_origin(layout: Layout, origin: str) -> None:
                 kept.append(line)
         kept += ["[ledger]", f"\torigin = {origin}", f"\tplace = {_place(layout)}"]
         data = ("\n".join(kept) + "\n").encode("utf-8", "surrogateescape")
-        files.write_all(descriptor, data)
-        files.sync_descriptor(descriptor)
-        os.rename(lock, path)
-    except BaseException:
-        os.unlink(lock)
-        raise
+        # Whoever may not read the configuration, which may hold passwords, still may not.
+        mode = path.stat().st_mode & 0o777
+        temporary = files.write_temporary(layout, "config", data, mode=mode, sync=True)
+        os.replace(temporary, path)
+        files.sync_directory(layout.git)
     finally:
-        os.close(descriptor)
+        refs.drop_mark(layout, lock)
 
 
 def prepare(layout: Layout, objects: Objects) -> str:
@@ -369,6 +364,7 @@ def prepare(layout: Layout, objects: Objects) -> str:
             path=str(layout.root),
         )
     with files.clear_errors("preparing the ledger"):
+        refs.drop_mark(layout, f"{layout.git}/config.lock")  # a killed process may have left it
         origin = origin_of(layout)
         if origin is not None and journal.generations(layout) and _has_mark(layout):
             return origin
