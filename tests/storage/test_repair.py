@@ -202,3 +202,18 @@ def test_a_rotten_journal_is_left(root: Path, git: Git) -> None:
         assert ledger.verify(full=True).ok
         assert ledger.room("design-review").post("Analyst", "goes on").n == len(BODIES) + 3
     assert git(root, "status", "--porcelain") == ""
+
+
+def test_a_file_of_the_users_own_is_his_business(root: Path, git: Git) -> None:
+    """Edited, staged or neither: verify says nothing, and repair would not touch it."""
+    (root / "notes.txt").write_text("one\n")
+    git(root, "add", "notes.txt")
+    git(root, "commit", "-q", "-m", "Notes")
+    (root / "notes.txt").write_text("two\n")
+    (root / "more.txt").write_text("staged\n")
+    git(root, "add", "more.txt")
+    with Ledger.open(root) as ledger:
+        ledger.room("design-review").post("Analyst", "goes on")
+        assert ledger.verify(full=True).ok
+    assert (root / "notes.txt").read_text() == "two\n"
+    assert git(root, "status", "--porcelain") == "A  more.txt\n M notes.txt\n"
