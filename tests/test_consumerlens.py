@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_chatroom_ledger import Corrupt, InvalidInput, Ledger, versions
+from agent_chatroom_ledger import Corrupt, InvalidInput, Ledger, Message, versions
 from agent_chatroom_ledger.consumerlens import ConsumerLens, consumer_state, lens_for
 from agent_chatroom_ledger.domain.renderings import FORMS, Shown
 from agent_chatroom_ledger.domain.versions import levels_shape
@@ -50,8 +50,7 @@ def naive(
     chosen = list(start)
     items = room.lens().items
     bundles = [
-        versions.bundle_of(room, item) if hasattr(item, "n") else None  # type: ignore[arg-type]
-        for item in items
+        versions.bundle_of(room, item) if isinstance(item, Message) else None for item in items
     ]
 
     def size() -> int:
@@ -149,7 +148,7 @@ def test_what_is_chosen_outlives_the_process_and_an_exclusion(room: Room) -> Non
     with Ledger.open(room.ledger.root, read_only=True) as ledger:
         again = lens_for(ledger.room("design-review"), "Reviewer")
     assert levels(again)[0] == levels(tight)[0]
-    assert all(now >= then for now, then in zip(levels(again), levels(tight), strict=True))
+    assert all(new >= old for new, old in zip(levels(again), levels(tight), strict=True))
 
 
 def test_when_nothing_fits_it_is_reported_and_nothing_is_kept(room: Room) -> None:
@@ -210,9 +209,10 @@ def test_an_empty_room_fits(ledger: Ledger) -> None:
 
 
 def test_what_is_wrong_is_named(room: Room) -> None:
-    for wrong in ({"budget": -1}, {"form": "yaml"}):
-        with pytest.raises(InvalidInput):
-            lens_for(room, "Reviewer", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput):
+        lens_for(room, "Reviewer", budget=-1)
+    with pytest.raises(InvalidInput):
+        lens_for(room, "Reviewer", form="yaml")
     with pytest.raises(InvalidInput):
         lens_for(room, "two\nlines")
 

@@ -39,6 +39,11 @@ def preparations(ledger: Ledger, agent: str, path: str | Path | None = None) -> 
     return _file(ledger, agent, path).load()
 
 
+def preparations_path(ledger: Ledger, agent: str, path: str | Path | None = None) -> Path:
+    """Return the file that holds an agent's version cursor."""
+    return _file(ledger, agent, path).path
+
+
 def mark_prepared(
     room: Room,
     ref: Ref,

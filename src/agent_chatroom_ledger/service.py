@@ -31,6 +31,7 @@ from agent_chatroom_ledger.adapters.chatroom import (
     unread_shape,
     warnings_of,
 )
+from agent_chatroom_ledger.adapters.versioning import VersionCalls
 from agent_chatroom_ledger.domain.clock import from_datetime
 from agent_chatroom_ledger.domain.policy import StandIn
 from agent_chatroom_ledger.domain.records import SPEECH_KINDS
@@ -46,7 +47,7 @@ _STATUSES: Final = ("active", "archived", "all")
 _SOURCES: Final = ("state", "canonical", "messages")
 
 
-class ChatroomService(AdministrativeCalls):
+class ChatroomService(AdministrativeCalls, VersionCalls):
     """Rooms and cursors below one directory, which becomes a ledger when it is none.
 
     Errors are those of the ledger, and so also the built-in ones of the earlier interface:

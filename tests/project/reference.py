@@ -166,7 +166,9 @@ def class_lines(value: type) -> list[str]:
         if not name.startswith("_")
     ]
     lines = ["", "```text", *fields, "```"] if fields else []
-    for name, member in vars(value).items():
+    parts = [part for part in value.__mro__ if part.__module__.startswith(PACKAGE)]
+    members = [pair for part in parts for pair in vars(part).items()]
+    for name, member in members:
         called = f"{value.__name__}.{name}"
         if name.startswith("_") or called in INSIDE or not is_shown(member):
             continue

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from agent_chatroom_ledger.cli.hookschemas import HookDocument, HooksDocument
 from agent_chatroom_ledger.cli.planschemas import (
     CoverageDocument,
     MembersDocument,
@@ -25,6 +26,14 @@ from agent_chatroom_ledger.cli.schemabase import (
     Shape,
     StandInShape,
     Time,
+)
+from agent_chatroom_ledger.cli.versionschemas import (
+    AuditDocument,
+    ConsumerLensDocument,
+    PrepDocument,
+    VersionDiffDocument,
+    VersionLogDocument,
+    VersionsDocument,
 )
 
 
@@ -280,14 +289,6 @@ class ExportDocument(Shape):
     bytes: int
 
 
-class IssueShape(Shape):
-    """Something that is wrong."""
-
-    severity: str
-    code: str
-    message: str
-    path: str | None
-
 class SpaceShape(Shape):
     """Files and bytes on disk: git's packs and loose objects, the journal, what is derived."""
 
@@ -320,6 +321,14 @@ class TidiedDocument(Shape):
     after: SpaceShape
     commit_graph: str
 
+
+class IssueShape(Shape):
+    """Something that is wrong."""
+
+    severity: str
+    code: str
+    message: str
+    path: str | None
 
 
 class VerifyDocument(Shape):
@@ -360,6 +369,7 @@ DOCUMENTS: Final[dict[str, type]] = {
     "list": ListDocument,
     "show": ShowDocument,
     "lens": LensDocument,
+    "lens --for": ConsumerLensDocument,
     "log": LogDocument,
     "diff": DiffDocument,
     "export": ExportDocument,
@@ -368,20 +378,32 @@ DOCUMENTS: Final[dict[str, type]] = {
     "members": MembersDocument,
     "members --apply": PlanDocument,
     "coverage": CoverageDocument,
+    "place": PlanDocument,
+    "duplicate": PlanDocument,
     "policy show": PolicyDocument,
     "policy exclude": PlanDocument,
     "policy include": PlanDocument,
     "policy standin": PlanDocument,
     "policy clear": PlanDocument,
+    "versions show": VersionsDocument,
+    "versions set": PlanDocument,
+    "versions audit": AuditDocument,
+    "versions prep": PrepDocument,
+    "versions log": VersionLogDocument,
+    "versions diff": VersionDiffDocument,
+    "versions restore": PlanDocument,
     "compile": CompileDocument,
+    "stats": StatsDocument,
+    "gc": TidiedDocument,
     "verify": VerifyDocument,
     "verify --repair": PlanDocument,
     "import irc": ImportDocument,
     "root": RootDocument,
+    "hooks install": HooksDocument,
+    "hooks uninstall": HooksDocument,
+    "hook": HookDocument,
     "demo": DemoDocument,
     "completion": CompletionDocument,
 }
 # What a command writes line by line.
 LINES: Final[dict[str, type]] = {"tail": FollowedLine}
-    "stats": StatsDocument,
-    "gc": TidiedDocument,
