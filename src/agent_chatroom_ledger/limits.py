@@ -67,3 +67,9 @@ JOURNAL_KEPT_BYTES: Final = 4_000_000
 
 # What a commit says.
 SUBJECT_CHARS_MAX: Final = 72
+
+# What a server takes.
+# Commits that one push may bring.
+PUSH_COMMITS_MAX: Final = 1_000_000
+# One stored line of a log, with the fields that a newer version may have added.
+RECORD_BYTES_MAX: Final = 4 * 1024 * 1024

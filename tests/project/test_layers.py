@@ -26,6 +26,8 @@ LAYERS = {
     "creation": 3,
     "exporting": 3,
     "following": 3,
+    "hookcheck": 3,
+    "hookscripts": 3,
     "members": 3,
     "operations": 3,
     "placement": 3,

@@ -29,6 +29,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("create", "members", "coverage", "place", "duplicate", "policy", "versions", "compile"),
     ),
     ("Run a ledger", ("init", "verify", "stats", "gc", "import", "root")),
+    ("Work with git", ("hooks", "hook")),
     ("Begin", ("demo", "completion")),
 )
 COMMANDS: tuple[str, ...] = tuple(name for _, names in SECTIONS for name in names)

@@ -333,6 +333,13 @@ class CommitBuilder:
         self._commit(pack, LEDGER_NAME, at, at, view_message(frame, pages))
         return True
 
+    def place_of(self, log: str, n: int) -> str:
+        """Return the path of the segment that a log's next record goes into."""
+        tail = self._tails.get(log) or self._load_tail(log)
+        if tail.count and not starts_new_segment(tail.first, tail.count, tail.size, n):
+            return tail.path
+        return f"{log}/{segment_path(n)}"
+
     def _append(self, log: str, n: int, line: bytes, pack: PackBuilder) -> None:
         tail = self._tails.get(log)
         if tail is None:

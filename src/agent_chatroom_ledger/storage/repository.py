@@ -66,6 +66,11 @@ def _settings(layout: Layout) -> dict[tuple[str, str], str]:
     return found
 
 
+def setting(layout: Layout, section: str, key: str) -> str:
+    """Return what the repository's own configuration says, empty when it says nothing."""
+    return _settings(layout).get((section, key), "")
+
+
 def open_layout(root: Path) -> Layout:
     """Return the layout of an existing ledger; nothing is written.
 
