@@ -6,16 +6,17 @@ lock when it is applied, because the room may have moved on meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 
 from agent_chatroom_ledger.domain.names import check_author
-from agent_chatroom_ledger.domain.records import encode_record, message_of, record_of
-from agent_chatroom_ledger.domain.references import full_ref
+from agent_chatroom_ledger.domain.records import Message, encode_record, message_of, record_of
+from agent_chatroom_ledger.domain.references import full_ref, parse_ranges, range_ref
 from agent_chatroom_ledger.domain.reports import Action, operation_report, room_facts, with_report
 from agent_chatroom_ledger.domain.rooms import applied, check_reason
+from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.plans import NOTHING, Plan
 from agent_chatroom_ledger.storage.reading import MESSAGES, OPERATIONS, log_path
 
@@ -42,6 +43,9 @@ class Facts(Protocol):
         ...
 
 
+# Messages as a caller names them: numbers, references, messages, or text such as "3,5-9".
+Refs: TypeAlias = int | str | Message | Iterable[int | str | Message]
+Ranges: TypeAlias = list[tuple[str, int, int]]
 # Returns the operation, or None when it would change nothing.
 Make: TypeAlias = Callable[[Facts, "RoomState"], "Draft | None"]
 
@@ -98,7 +102,7 @@ def plan_change(
     check_author(change.by, "by")
     check_reason(change.reason)
     state = room.state()
-    draft = change.make(_WithoutLock(room), state)
+    draft = change.make(WithoutLock(room), state)
     details: dict[str, Any] = dict(draft.data or {}) if draft else {}
     details.pop("reason", None)
 
@@ -125,6 +129,37 @@ def state_of(present: Present, path: str) -> RoomState:
     NotFound when there is none, and Conflict when it is archived.
     """
     return present.required(path)
+
+
+def existing(facts: Facts, state: RoomState, refs: Refs) -> Ranges:
+    """Return the messages that some references name; InvalidInput naming those that are not."""
+    ranges = parse_ranges(texts(refs), state.origin)
+    if not ranges:
+        raise InvalidInput("Name at least one message.", field="refs", room=state.path)
+    missing = []
+    for origin, first, last in ranges:
+        newest = facts.last(origin)
+        if last > newest:
+            missing.append(range_ref(origin, max(first, newest + 1), last))
+    if missing:
+        raise InvalidInput(
+            f"{state.path} has no {', '.join(missing)}; nothing was written.",
+            field="refs",
+            room=state.path,
+            missing=missing,
+        )
+    return ranges
+
+
+def texts(refs: Refs) -> list[str]:
+    """Return the references that somebody gave, each as text."""
+    if isinstance(refs, Message):
+        return [refs.full_ref]
+    if isinstance(refs, str):
+        return [part for part in refs.split(",") if part.strip()]
+    if isinstance(refs, int):
+        return [str(refs)]
+    return [text for ref in refs for text in texts(ref)]
 
 
 def policy_facts(policy: Policy) -> dict[str, Any]:
@@ -178,7 +213,7 @@ class _UnderLock:
         return "" if record is None else record.at
 
 
-class _WithoutLock:
+class WithoutLock:
     """Facts of a room as a reader sees it."""
 
     def __init__(self, room: Room) -> None:

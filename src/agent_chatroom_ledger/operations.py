@@ -6,14 +6,21 @@ again under the journal's lock, because the room may have moved on meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from agent_chatroom_ledger.changes import Change, Facts, apply_change, plan_change
+from agent_chatroom_ledger.changes import (
+    Change,
+    Facts,
+    Ranges,
+    Refs,
+    apply_change,
+    existing,
+    plan_change,
+    texts,
+)
 from agent_chatroom_ledger.creation import Wanted, create_room, placed
-from agent_chatroom_ledger.domain.records import Message
-from agent_chatroom_ledger.domain.references import parse_ranges, parse_ref, range_ref
+from agent_chatroom_ledger.domain.references import parse_ref, range_ref
 from agent_chatroom_ledger.domain.reports import report_of, room_facts
 from agent_chatroom_ledger.domain.rooms import (
     POLICY_CLEAR,
@@ -25,19 +32,17 @@ from agent_chatroom_ledger.domain.rooms import (
     include_draft,
     standin_draft,
 )
-from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.plans import Plan
 from agent_chatroom_ledger.storage import reading
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent_chatroom_ledger.domain.policy import Policy
-    from agent_chatroom_ledger.domain.records import Draft
+    from agent_chatroom_ledger.domain.records import Draft, Message
     from agent_chatroom_ledger.domain.roomstate import RoomState
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.room import Room
-
-Refs: TypeAlias = int | str | Message | Iterable[int | str | Message]
-Ranges: TypeAlias = list[tuple[str, int, int]]
 
 
 # --- creating a room ---------------------------------------------------------------------------
@@ -179,7 +184,7 @@ def plan_clear(room: Room, *, by: str = "Ledger", reason: str = "") -> Plan:
 
 def _exclusion(refs: Refs, by: str, reason: str) -> Change:
     def make(facts: Facts, state: RoomState) -> Draft | None:
-        ranges = _existing(facts, state, refs)
+        ranges = existing(facts, state, refs)
         if state.policy.excluding(ranges) == state.policy:
             return None
         return exclude_draft(_each(ranges), by=by, reason=reason)
@@ -189,7 +194,7 @@ def _exclusion(refs: Refs, by: str, reason: str) -> Change:
 
 def _inclusion(refs: Refs, by: str, reason: str) -> Change:
     def make(facts: Facts, state: RoomState) -> Draft | None:
-        ranges = _existing(facts, state, refs)
+        ranges = existing(facts, state, refs)
         if state.policy.including(ranges) == state.policy:
             return None
         return include_draft(_each(ranges), by=by, reason=reason)
@@ -218,12 +223,12 @@ def _standin(
     reason: str,
 ) -> Change:
     def make(facts: Facts, state: RoomState) -> Draft | None:
-        replaced = _each(_existing(facts, state, replaces))
+        replaced = _each(existing(facts, state, replaces))
         if insert_after is None:
             after = max(replaced, key=lambda place: (facts.at(*place), place))
         else:
-            _existing(facts, state, insert_after)
-            after = parse_ref(_texts(insert_after)[0], state.origin)
+            existing(facts, state, insert_after)
+            after = parse_ref(texts(insert_after)[0], state.origin)
         return standin_draft(
             standin_id=standin_id or _next_standin_id(state),
             replaces=replaced,
@@ -260,36 +265,6 @@ def _plan(room: Room, change: Change) -> Plan:
         return {"excluded": excluded, "standins": [standin.id for standin in policy.standins]}
 
     return plan_change(room, change, outcome=outcome)
-
-
-def _existing(facts: Facts, state: RoomState, refs: Refs) -> Ranges:
-    """Return the messages that some references name; InvalidInput naming those that are not."""
-    ranges = parse_ranges(_texts(refs), state.origin)
-    if not ranges:
-        raise InvalidInput("Name at least one message.", field="refs", room=state.path)
-    missing = []
-    for origin, first, last in ranges:
-        newest = facts.last(origin)
-        if last > newest:
-            missing.append(range_ref(origin, max(first, newest + 1), last))
-    if missing:
-        raise InvalidInput(
-            f"{state.path} has no {', '.join(missing)}; nothing was written.",
-            field="refs",
-            room=state.path,
-            missing=missing,
-        )
-    return ranges
-
-
-def _texts(refs: Refs) -> list[str]:
-    if isinstance(refs, Message):
-        return [refs.full_ref]
-    if isinstance(refs, str):
-        return [part for part in refs.split(",") if part.strip()]
-    if isinstance(refs, int):
-        return [str(refs)]
-    return [text for ref in refs for text in _texts(ref)]
 
 
 def _each(ranges: Ranges) -> list[tuple[str, int]]:

@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from agent_chatroom_ledger.changes import Refs
     from agent_chatroom_ledger.domain.roomstate import RoomState
     from agent_chatroom_ledger.domain.tombstones import Tombstone
     from agent_chatroom_ledger.ledger import Ledger
-    from agent_chatroom_ledger.operations import Refs
+    from agent_chatroom_ledger.placement import Placed
     from agent_chatroom_ledger.storage.index import RoomRow
     from agent_chatroom_ledger.storage.present import Present
     from agent_chatroom_ledger.storage.writer import Stored, Transaction
@@ -326,6 +327,23 @@ class Room:
         from agent_chatroom_ledger import members
 
         return members.remove_member(self, name, by=by, reason=reason)
+
+    def place(self, refs: Refs, target: Room, *, reason: str, by: str = "Ledger") -> Placed:
+        """Copy messages of this room into another, each with where it came from and why.
+
+        A copy keeps speaker, kind, text, mentions, data and attachments, and when it was said. All
+        is one commit in both rooms, or none of it. What stands there for the same reason already is
+        skipped. At most 10,000 messages at once, of 32 MiB together.
+        """
+        from agent_chatroom_ledger import placement
+
+        return placement.place(self, refs, target, reason=reason, by=by)
+
+    def duplicate(self, refs: Refs, target: Room, *, reason: str, by: str = "Ledger") -> Placed:
+        """Copy messages as ``place`` does, those too that stand there already."""
+        from agent_chatroom_ledger import placement
+
+        return placement.duplicate(self, refs, target, reason=reason, by=by)
 
     def compile(self) -> list[Path]:
         """Bring the compiled view up to now, in a commit of its own; return all its pages.

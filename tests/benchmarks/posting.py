@@ -113,6 +113,33 @@ def group(scale: Scale) -> list[Row]:
     ]
 
 
+def placement(scale: Scale) -> list[Row]:
+    """Placing messages of one room in another beside posting as many with post_many."""
+    count = scale.size(1_000, 200)
+    root = ledgers.made(scale, "places", messages=count, rooms=3)
+    with ledgers.opened(root) as ledger:
+        source = ledger.room(ledgers.ROOM)
+        target, other = ledger.room("side-room-1"), ledger.room("side-room-2")
+        refs = f"1-{count}"
+
+        def place() -> float:
+            return each(1, lambda: source.duplicate(refs, target, reason="why"), ledger.flush)
+
+        def post_many() -> float:
+            drafts = list(ledgers.drafts(count))
+            return each(1, lambda: other.post_many(drafts), ledger.flush)
+
+        place()
+        post_many()
+        figures = interleaved(ROUNDS, {"placement": place, "post_many": post_many})
+    return [
+        row(
+            "placement", f"placing {count:,} messages in another room, and flush", figures,
+            ours="placement", peer="post_many", better="less", must=1.5, aim=1,
+        )
+    ]  # fmt: skip
+
+
 def processes(scale: Scale) -> list[Row]:
     """Eight processes posting into one room in sync mode beside one that posts as many."""
     total = scale.size(2_000, 320)
@@ -158,4 +185,10 @@ def _heard(process: subprocess.Popen[str]) -> None:
         raise RuntimeError(f"a posting process ended with status {process.wait()}")
 
 
-GROUPS = {"post": post, "post-large": post_large, "group": group, "processes": processes}
+GROUPS = {
+    "post": post,
+    "post-large": post_large,
+    "group": group,
+    "placement": placement,
+    "processes": processes,
+}

@@ -21,6 +21,7 @@ def room(root: Path) -> None:
     with Ledger.open(root) as ledger:
         made = ledger.create_room("Review")
         made.post_many([{"author": "A", "body": str(n)} for n in range(1, 6)])
+        ledger.create_room("Other")
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -37,6 +38,8 @@ PLANS = [
     ("policy", "exclude", "review", "1"),
     ("policy", "standin", "review", "1-2", "--text", "in short"),
     ("verify", "--repair"),
+    ("place", "review", "1-2", "other", "--reason", "why"),
+    ("duplicate", "review", "1-2", "other", "--reason", "why"),
 ]
 
 
@@ -83,6 +86,21 @@ def test_the_life_of_a_policy(ask: Ask) -> None:
     assert ask("policy", "show", "review")["excluded"] == []
     entries = ask("log", "review")["entries"]
     assert [e["reason"] for e in entries if e["requested_by"] == "B"] == ["noise"]
+
+
+def test_placing_and_duplicating(invoke: Invoke, ask: Ask) -> None:
+    assert invoke("place", "review", "1-2", "other").exit_code == 2  # without a reason
+    done = ask("place", "review", "1-3", "other", "--reason", "why", "--as", "B", "--apply")
+    assert done["report"]["actions"][0]["status"] == "placed"
+    copies = ask("read", "other")["messages"]
+    assert [copy["body"] for copy in copies] == ["1", "2", "3"]
+    assert copies[0]["placed_from"]["placed_by"] == "B"
+    again = invoke("place", "review", "2", "other", "--reason", "why", "--apply").stdout
+    assert "warning: 1 message (2) of rooms/review stand in rooms/other" in again
+    ask("duplicate", "review", "2", "other", "--reason", "why", "--apply")
+    assert [copy["body"] for copy in ask("read", "other")["messages"]] == ["1", "2", "3", "2"]
+    entry = ask("log", "other")["entries"][0]
+    assert sorted(entry["rooms"]) == ["rooms/other", "rooms/review"]
 
 
 def test_policy_in_words(invoke: Invoke) -> None:

@@ -75,3 +75,45 @@ def test_coverage_says_which_rooms_list_a_name(service: ChatroomService, chat: s
 def test_a_room_that_is_not_there(service: ChatroomService) -> None:
     with pytest.raises(FileNotFoundError):
         service.add_participant_operation("nowhere", "Ben")
+
+
+def test_a_message_is_placed_once_and_duplicated_at_will(
+    service: ChatroomService, chat: str
+) -> None:
+    target = service.create_chat("Target")["state"]["chat_id"]
+    service.post_message(chat, "Ana", "First.", kind="proposal", mentions=["Ben"])
+    dry = service.place_message_operation(chat, 1, target, placement_reason="why")
+    check(dry, applied=False, kind="place_message")
+    assert [action["status"] for action in dry["actions"]] == ["would_place"]
+    done = service.place_message_operation(chat, 1, target, placement_reason="why", apply=True)
+    check(done, applied=True, kind="place_message")
+    assert (done["source"]["chat_id"], done["target"]["chat_id"]) == (chat, target)
+    assert done["provenance"]["placed_by"] == "ChatroomService"
+    again = service.place_message_operation(chat, 1, target, placement_reason="why", apply=True)
+    assert [action["status"] for action in again["actions"]] == ["skipped_duplicate"]
+    assert again["warnings"]
+    assert again["applied"] is False
+    twice = service.duplicate_message_operation(chat, 1, target, placement_reason="why", apply=True)
+    check(twice, applied=True, kind="duplicate_message")
+    copies = service.load_chat(target)["messages"]
+    assert [(m["speaker"], m["kind"], m["message"], m["mentions"]) for m in copies] == [
+        ("Ana", "proposal", "First.", ["Ben"])
+    ] * 2
+    assert copies[0]["provenance"]["message"].startswith("1@")
+
+
+def test_a_range_is_placed_in_one_operation(service: ChatroomService, chat: str) -> None:
+    target = service.create_chat("Target")["state"]["chat_id"]
+    for number in range(1, 5):
+        service.post_message(chat, "Ana", f"{number}", compile_after=False)
+    done = service.place_range_operation(chat, 2, 4, target, placement_reason="why", apply=True)
+    check(done, applied=True, kind="place_range")
+    assert done["actions"][0]["count"] == 3
+    assert [m["message_id"] for m in service.load_chat(target)["messages"]] == [1, 2, 3]
+    more = service.duplicate_range_operation(chat, 1, 2, target, placement_reason="w", apply=True)
+    check(more, applied=True, kind="duplicate_range")
+    for wrong in ("", " "):
+        with pytest.raises(ValueError, match="reason"):
+            service.place_range_operation(chat, 1, 2, target, placement_reason=wrong)
+    with pytest.raises(ValueError, match="no 5"):
+        service.place_message_operation(chat, 5, target, placement_reason="why")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from agent_chatroom_ledger import members
+from agent_chatroom_ledger import members, placement
 from agent_chatroom_ledger.adapters.chatroom import chat_id
+from agent_chatroom_ledger.domain.placements import MESSAGES_DUPLICATE, MESSAGES_PLACE
 from agent_chatroom_ledger.domain.reports import operation_report
 from agent_chatroom_ledger.errors import NotFound
 from agent_chatroom_ledger.ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from agent_chatroom_ledger.ledger import RoomSummary
     from agent_chatroom_ledger.plans import Plan
@@ -36,6 +37,16 @@ _TYPES: Final = {
 _FIELDS: Final = tuple(
     operation_report("", operation_id="", created_at="", requested_by="", applied=False)
 )
+
+
+class _Request(NamedTuple):
+    """What somebody asks to be placed."""
+
+    source: str | Path
+    refs: str
+    target: str | Path
+    reason: str
+    by: str
 
 
 class AdministrativeCalls:
@@ -99,6 +110,93 @@ class AdministrativeCalls:
             "missing": [_summary_shape(room) for room in found.not_listed],
         }
 
+    def place_message_operation(
+        self,
+        source: str | Path,
+        message_id: int | str,
+        target: str | Path,
+        *,
+        placement_reason: str,
+        requested_by: str = ASKER,
+        apply: bool = False,
+    ) -> dict[str, Any]:
+        """Copy a message into another room; the same for the same reason again is skipped.
+
+        Raises ValueError without a reason.
+        """
+        plan_of = placement.plan_place
+        request = _Request(source, str(message_id), target, placement_reason, requested_by)
+        return self._placed(plan_of, request, apply=apply)
+
+    def place_range_operation(
+        self,
+        source: str | Path,
+        start: int,
+        end: int,
+        target: str | Path,
+        *,
+        placement_reason: str,
+        requested_by: str = ASKER,
+        apply: bool = False,
+    ) -> dict[str, Any]:
+        """Copy messages `start` to `end`, at most 10,000, as place_message_operation does.
+
+        Raises ValueError without a reason.
+        """
+        plan_of = placement.plan_place
+        request = _Request(source, f"{start}-{end}", target, placement_reason, requested_by)
+        return self._placed(plan_of, request, apply=apply)
+
+    def duplicate_message_operation(
+        self,
+        source: str | Path,
+        message_id: int | str,
+        target: str | Path,
+        *,
+        placement_reason: str,
+        requested_by: str = ASKER,
+        apply: bool = False,
+    ) -> dict[str, Any]:
+        """Copy a message into another room, even where it stands already.
+
+        Raises ValueError without a reason.
+        """
+        plan_of = placement.plan_duplicate
+        request = _Request(source, str(message_id), target, placement_reason, requested_by)
+        return self._placed(plan_of, request, apply=apply)
+
+    def duplicate_range_operation(
+        self,
+        source: str | Path,
+        start: int,
+        end: int,
+        target: str | Path,
+        *,
+        placement_reason: str,
+        requested_by: str = ASKER,
+        apply: bool = False,
+    ) -> dict[str, Any]:
+        """Copy messages `start` to `end`, even where they stand already.
+
+        Raises ValueError without a reason.
+        """
+        plan_of = placement.plan_duplicate
+        request = _Request(source, f"{start}-{end}", target, placement_reason, requested_by)
+        return self._placed(plan_of, request, apply=apply)
+
+    def _placed(
+        self, plan_of: Callable[..., Plan], request: _Request, *, apply: bool
+    ) -> dict[str, Any]:
+        with self._ledger(apply=apply) as ledger:
+            plan = plan_of(
+                room_of(ledger, request.source),
+                request.refs,
+                room_of(ledger, request.target),
+                reason=request.reason,
+                by=request.by,
+            )
+            return _done(plan, apply=apply)
+
     def _ledger(self, *, apply: bool) -> Ledger:
         return Ledger.open(self.root, read_only=not apply)
 
@@ -117,14 +215,20 @@ def room_of(ledger: Ledger, ref: str | Path) -> Room:
 def operation_shape(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return a report as the earlier interface has it: exactly its fields, and its own names."""
     shape: dict[str, Any] = {field: report.get(field) for field in _FIELDS}
-    shape["operation_type"] = _TYPES.get(report["operation_type"], report["operation_type"])
+    shape["operation_type"] = _type_of(report["operation_type"], report)
     shape["source"] = _side(report["source"])
     shape["target"] = _side(report["target"])
     shape["actions"] = [
-        {**action, "type": _TYPES.get(action["type"], action["type"])}
-        for action in report["actions"]
+        {**action, "type": _type_of(action["type"], report)} for action in report["actions"]
     ]
     return shape
+
+
+def _type_of(kind: str, report: Mapping[str, Any]) -> str:
+    if kind in {MESSAGES_PLACE, MESSAGES_DUPLICATE}:
+        many = sum(action.get("count", 0) for action in report["actions"]) > 1
+        return f"{kind.rpartition('.')[2]}_{'range' if many else 'message'}"
+    return _TYPES.get(kind, kind)
 
 
 def _side(facts: Mapping[str, Any] | None) -> dict[str, Any] | None:

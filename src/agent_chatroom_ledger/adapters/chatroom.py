@@ -110,8 +110,8 @@ def _id(origin: str, n: int, primary: str) -> int | str:
 
 
 def message_shape(message: Message) -> dict[str, Any]:
-    """Return a message."""
-    return {
+    """Return a message; one that was copied from another room has its `provenance`."""
+    shape: dict[str, Any] = {
         "message_id": message_id(message),
         "speaker": message.author,
         "kind": message.kind,
@@ -120,6 +120,9 @@ def message_shape(message: Message) -> dict[str, Any]:
         "created_at": from_datetime(message.at),
         "synthetic": False,
     }
+    if message.placed_from is not None:
+        shape["provenance"] = message.placed_from
+    return shape
 
 
 def standin_shape(standin: StandIn, primary: str) -> dict[str, Any]:

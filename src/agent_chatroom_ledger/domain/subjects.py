@@ -26,6 +26,7 @@ _LEDGER: Final = "ledger"
 _POLICY: Final = "policy"
 _VERSIONS: Final = "versions"
 _MEMBERS: Final = "members"
+_MESSAGES: Final = "messages"
 # Records of the ledger's own log that are about one whole room.
 _WHOLE_ROOM: Final = ("room.archive", "room.restore")
 _CREATE: Final = "create"
@@ -65,6 +66,9 @@ def _operation_text(record: Record) -> str:
     area, _, verb = record.kind.rpartition(".")
     if area in (_POLICY, _VERSIONS):
         return f"{area}: {verb} {_refs(data)}"
+    source = data.get("source")
+    if area == _MESSAGES and isinstance(source, dict):
+        return f"{verb}: {_refs(data)} of {str(source.get('path')).rpartition('/')[2]}"
     if verb == _CREATE or record.kind in _WHOLE_ROOM:
         return f"{verb}: {data.get('title', '')}"
     members = data.get("members")

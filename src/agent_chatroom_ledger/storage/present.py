@@ -266,6 +266,15 @@ class Present:
             return True
         return artifacts.committed(self.source, name) is not None
 
+    def ids_in_use(self, room: str, record_ids: Sequence[str]) -> set[str]:
+        """Return those of many ids that records of a room's logs have already."""
+        self.look_up(room, record_ids)
+        return {
+            record_id
+            for record_id in record_ids
+            if (room, record_id) in self._ids or self._looked_up.get((room, record_id))
+        }
+
     def _has_room_in_base(self, room: str) -> bool:
         return bool(self.source.names(room))
 

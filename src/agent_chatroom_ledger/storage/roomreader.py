@@ -112,6 +112,16 @@ class RoomReader:
         line = reading.record(self._source, path, n, self._overlay)
         return None if line is None else self._decoded(line, origin, n, log)
 
+    def run(self, origin: str, first: int, last: int) -> Iterator[Message]:
+        """Yield the messages of one origin from a number to another; unreadable ones are left out.
+
+        Each segment is read once, however many of its messages are asked for.
+        """
+        path = log_path(self.room, MESSAGES, origin)
+        for n, line in reading.records(self._source, path, first - 1, last, self._overlay):
+            if message := self._decoded(line, origin, n, MESSAGES):
+                yield message
+
     def messages(
         self,
         since: Mapping[str, int] = _START,
