@@ -112,7 +112,6 @@ class Checkpoint:
             intake.refresh()
             journal.settle()
             with intake.mutex:
-                committer.present.begin()
                 number = intake.last_frame + 1
                 frame = _frame_of(tuple(marks), number, committer.present.next_time())
                 end = journal.append(intake.offset, encode_frame(frame))

@@ -176,14 +176,28 @@ def object_count(path: str) -> int:
 
 def read_index(path: str) -> Iterator[tuple[bytes, int, int]]:
     """Give (id, crc32, offset) of every object in a version 2 index of a pack below 2 GiB."""
+    oids, crcs, offsets = _columns(path)
+    for oid, crc, offset in zip(oids, crcs, offsets, strict=True):
+        yield oid, int.from_bytes(crc, "big"), offset
+
+
+def _columns(path: str) -> tuple[list[bytes], list[bytes], tuple[int, ...]]:
+    """Return the ids, the sums as they are stored, and the offsets of an index."""
     count = object_count(path)
     data = files.read_bytes(path) or b""
     crc_at = _FAN_END + 20 * count
-    for i in range(count):
-        oid = data[_FAN_END + 20 * i : _FAN_END + 20 * i + 20]
-        (crc,) = _NUMBER.unpack_from(data, crc_at + 4 * i)
-        (offset,) = _NUMBER.unpack_from(data, crc_at + 4 * (count + i))
-        yield oid, crc, offset
+    offset_at = crc_at + 4 * count
+    oids = [data[at : at + 20] for at in range(_FAN_END, crc_at, 20)]
+    crcs = [data[at : at + 4] for at in range(crc_at, offset_at, 4)]
+    return oids, crcs, struct.unpack_from(f">{count}I", data, offset_at)
+
+
+def _moved_entries(path: str, by: int) -> list[bytes]:
+    """Return the entries of an index, as `packs.index_entry` makes them, for a moved body."""
+    oids, crcs, offsets = _columns(path)
+    places = struct.pack(f">{len(offsets)}I", *[offset + by for offset in offsets])
+    moved = [places[at : at + 4] for at in range(0, len(places), 4)]
+    return [b"".join(parts) for parts in zip(oids, crcs, moved, strict=True)]
 
 
 def _pack_bytes(layout: Layout, name: str) -> bytes:
@@ -211,10 +225,7 @@ def _joined(layout: Layout, chosen: Sequence[OwnPack], *, sync: bool) -> tuple[s
         offset = len(head)
         for pack, path in zip(reversed(chosen), reversed(paths), strict=True):  # newest first
             data = _pack_bytes(layout, pack.name)
-            moved = offset - len(head)
-            entries.extend(
-                packs.index_entry(oid, crc, start + moved) for oid, crc, start in read_index(path)
-            )
+            entries += _moved_entries(path, offset - len(head))
             body = data[len(head) : -20]
             files.write_all(descriptor, body)
             checksum.update(body)

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from agent_chatroom_ledger.domain import rooms as room_fold
 from agent_chatroom_ledger.domain.clock import from_micros, new_id, to_micros
 from agent_chatroom_ledger.domain.records import decode_record, message_of
@@ -38,6 +40,15 @@ CLOCK_BEHIND_MICROS_MAX = 24 * 3600 * 1_000_000
 
 
 Lookup = Callable[[str, Iterable[str]], Mapping[str, tuple[str, int]]]
+
+
+class _Moment(msgspec.Struct):
+    """The one field of a record that orders it."""
+
+    at: str
+
+
+_MOMENT = msgspec.json.Decoder(_Moment)
 
 
 class Unsettled(Exception):
@@ -88,6 +99,7 @@ class Present:
         self._ids: dict[tuple[str, str], tuple[str, int]] = {}
         self._rooms: dict[str, RoomState | None] = {}
         self._operations: dict[str, list[Message]] = {}
+        self._untaken: list[Frame] = []
         self._gone: set[str] = set()
         self._unsettled: set[str] = set()
         self._newest = 0
@@ -106,17 +118,27 @@ class Present:
         self._operations.clear()
         self._gone.clear()
         self._unsettled.clear()
+        self._untaken.clear()
         self._newest = max(self._newest, to_micros(header.newest_at))
         for frame in frames:
             self.take(frame)
 
     def take(self, frame: Frame) -> None:
-        """Take in a frame that stands in the journal."""
-        if frame.at:
-            self._newest = max(self._newest, to_micros(frame.at))
-        for item in frame.records:
-            line = bytes(item.record)
-            self.note(item.log, decode_record(line), line)
+        """Take in a frame that stands in the journal: its time now, the rest when asked for.
+
+        A committer reads every frame and asks nothing but the newest time.
+        """
+        at = frame.at or _MOMENT.decode(frame.records[-1].record).at
+        self._newest = max(self._newest, to_micros(at))
+        self._untaken.append(frame)
+
+    def _absorb(self) -> None:
+        """Take in what has only been put aside so far."""
+        frames, self._untaken = self._untaken, []
+        for frame in frames:
+            for item in frame.records:
+                line = bytes(item.record)
+                self.note(item.log, decode_record(line), line)
 
     def note(self, log: str, record: Record, line: bytes) -> None:
         """Take in one record that stands in the journal."""
@@ -155,6 +177,8 @@ class Present:
 
     def begin(self) -> None:
         """Remember what `rollback` goes back to."""
+        if self._untaken:
+            self._absorb()
         self._undo = []
         self._looked_up.clear()
         self._newest_before = self._newest
@@ -172,6 +196,8 @@ class Present:
     @property
     def source(self) -> Source:
         """The files of the base commit."""
+        if self._untaken:
+            self._absorb()
         if self._source is None:
             self._source = (
                 _Nothing() if self._base == NO_OBJECT else CommitTree(self._objects, self._base)
@@ -207,6 +233,8 @@ class Present:
 
     def last_number(self, log: str) -> int:
         """Return the number of a log's newest record, 0 for none."""
+        if self._untaken:
+            self._absorb()
         number = self._numbers.get(log)
         if number is None:
             number = self._numbers[log] = reading.last_number(self.source, log)
@@ -227,6 +255,8 @@ class Present:
 
     def record(self, log: str, n: int) -> Record | None:
         """Return one record, None when there is none of that number."""
+        if self._untaken:
+            self._absorb()
         line = self._lines.get((log, n))
         if line is None:
             line = reading.record(self.source, log, n)
@@ -234,11 +264,15 @@ class Present:
 
     def line(self, log: str, n: int) -> bytes | None:
         """Return the stored bytes of one record."""
+        if self._untaken:
+            self._absorb()
         line = self._lines.get((log, n))
         return reading.record(self.source, log, n) if line is None else line
 
     def look_up(self, room: str, record_ids: Iterable[str]) -> None:
         """Ask the index for many ids at once, for `find_id` under the same lock."""
+        if self._untaken:
+            self._absorb()
         unknown = [i for i in record_ids if (room, i) not in self._ids]
         if self._base == NO_OBJECT or not self._has_room_in_base(room):
             self._looked_up.update({(room, i): None for i in unknown})
@@ -280,6 +314,8 @@ class Present:
 
     def origins(self, room: str, log: str = "messages") -> list[str]:
         """Return the origins that have written to a room's log."""
+        if self._untaken:
+            self._absorb()
         found = set(reading.origins(self.source, room, log))
         prefix = f"{room}/{log}/"
         found |= {name[len(prefix) :] for name in self._numbers if name.startswith(prefix)}
@@ -290,6 +326,8 @@ class Present:
 
         Raises Unsettled, which the writer answers with a checkpoint, for one just restored.
         """
+        if self._untaken:
+            self._absorb()
         if path in self._unsettled:
             raise Unsettled(path)
         if path in self._rooms:
@@ -346,6 +384,8 @@ class Present:
 
     def require_settled(self) -> None:
         """Raise Unsettled when a room was archived or restored since the last checkpoint."""
+        if self._untaken:
+            self._absorb()
         if self._gone:
             raise Unsettled
 
@@ -359,6 +399,8 @@ class Present:
 
     def names(self, directory: str) -> list[str]:
         """Return the names in a directory of the ledger, rooms still in the journal included."""
+        if self._untaken:
+            self._absorb()
         found = set(self.source.names(directory))
         prefix = f"{directory}/"
         for room in self._operations:
