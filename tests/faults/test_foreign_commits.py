@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from agent_chatroom_ledger import Ledger
 from tests.faults import children
 from tests.faults.life import Life
 from tests.faults.soundness import assert_sound, git, noted
-from tests.faults.test_points import lived, moments, points
+from tests.faults.strikes import MODES, moments, strike_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,18 +21,17 @@ if TYPE_CHECKING:
 FOREIGN = "notes.txt"
 
 
-def commit(root: Path, *, everything: bool) -> bool:
-    """Commit a file of one's own, as a person does in a terminal; False when git refuses."""
+def commit(root: Path, *, everything: bool) -> None:
+    """Commit a file of one's own, as a person does in a terminal; git may refuse."""
     if not (root / ".git").is_dir():
-        return False
+        return
     (root / FOREIGN).write_text("mine", encoding="utf-8")
     steps = [["add", "--all" if everything else FOREIGN], ["commit", "-q", "-m", "a note"]]
     if everything:
         steps[1].insert(1, "-a")
     for step in steps:
         if subprocess.run(["git", *step], cwd=root, capture_output=True, check=False).returncode:
-            return False
-    return True
+            return
 
 
 def check(folder: Path) -> bool:
@@ -52,31 +50,43 @@ def check(folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("everything", [False, True], ids=["one file", "everything"])
-@pytest.mark.parametrize("mode", ["sync", "group"])
+@pytest.mark.parametrize("mode", MODES)
 def test_a_foreign_commit_at_any_point_fails_or_loses_nothing(
     tmp_path: Path, mode: Mode, *, everything: bool, thorough: bool
 ) -> None:
     """`git add` of one file or of all that git sees, then `git commit`, between any two steps."""
-    chosen = moments(points(tmp_path, mode), more=thorough)
-    failures, made = [], 0
-    for number, (point, when) in enumerate(chosen):
-        if (number % 2 == 0) != (mode == "group"):
-            continue  # each mode takes half of the moments, and both take every kind of point
-        folder = tmp_path / f"{number}"
+    # Each mode takes half of the moments, and both take every kind of point.
+    chosen = moments(tmp_path, mode, more=thorough)[mode == "group" :: 2]
+    made = []
+    strike_at(
+        tmp_path,
+        mode,
+        chosen,
+        strike=lambda _, folder: commit(folder / "ledger", everything=everything),
+        check=lambda folder: made.append(check(folder)),
+    )
+    assert any(made), "git was refused every time, so nothing was tested"
 
-        def at(name: str, times: int, now: object = (point, when), at: Path = folder) -> None:
-            if (name, times) == now:
-                commit(at / "ledger", everything=everything)
 
-        status = lived(folder, mode, at)
-        try:
-            assert status == 0, f"the life ended with {status}"
-            made += check(folder)
-        except Exception as error:  # noqa: BLE001 - every point is to be named
-            failures.append(f"{point} #{when}: {type(error).__name__}: {str(error)[:500]}")
-        shutil.rmtree(folder)
-    assert not failures, f"{len(failures)} of {len(chosen)}:\n" + "\n".join(failures)
-    assert made, "git was refused every time, so nothing was tested"
+def tidy(root: Path) -> None:
+    """Throw away all that git finds nobody to refer to, and move everything else."""
+    if (root / ".git").is_dir():
+        for command in (["gc", "-q", "--prune=now"], ["pack-refs", "--all"], ["repack", "-adq"]):
+            subprocess.run(["git", *command], cwd=root, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_tidying_up_at_any_point_takes_nothing_that_is_needed(
+    tmp_path: Path, mode: Mode, *, thorough: bool
+) -> None:
+    """`git gc --prune=now`, `git pack-refs --all` and `git repack -ad` between any two steps."""
+    strike_at(
+        tmp_path,
+        mode,
+        dict(moments(tmp_path, mode, more=thorough)).items(),  # one moment for every point
+        strike=lambda _, folder: tidy(folder / "ledger"),
+        check=lambda folder: assert_sound(folder / "ledger", noted(folder / "notes")),
+    )
 
 
 def test_foreign_commits_in_a_loop_beside_a_writer(tmp_path: Path) -> None:
