@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from agent_chatroom_ledger.errors import Busy
 from agent_chatroom_ledger.storage import failpoints, files, refs
 from agent_chatroom_ledger.storage.objects import NO_OBJECT
+from agent_chatroom_ledger.storage.packreader import PackReader
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.layout import Layout
@@ -96,13 +97,14 @@ class _History:
         self.first = array("l")
         self.others: dict[int, tuple[int, ...]] = {}
         self._places: dict[bytes, int] = {}
+        packs = PackReader(objects.layout)
         waiting = [main]
         self._place(main)
         # Numbers are given when a commit is first named, so the rows are filled in later.
         while waiting:
             oid = waiting.pop()
             place = self._place(oid)
-            commit = objects.commit(oid)
+            commit = objects.as_commit(oid, packs.commit(objects, oid))
             parents = []
             for parent in commit.parents:
                 if bytes.fromhex(parent) not in self._places:
@@ -113,6 +115,7 @@ class _History:
             self.first[place] = parents[0] if parents else -1
             if len(parents) > 1:
                 self.others[place] = tuple(parents[1:])
+        packs.close()
 
     def _place(self, oid: str) -> int:
         name = bytes.fromhex(oid)

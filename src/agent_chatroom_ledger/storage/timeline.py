@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from agent_chatroom_ledger.storage import files, refs
 from agent_chatroom_ledger.storage.indexfile import WAIT_SECONDS_MAX, is_damage, transaction
 from agent_chatroom_ledger.storage.objects import COMMIT, NO_OBJECT
+from agent_chatroom_ledger.storage.packreader import PackReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -216,6 +217,8 @@ class Timeline:
         waiting = [] if main == NO_OBJECT else [main]
         names: dict[bytes, bytes] = {}
         some = link.execute("SELECT 1 FROM commits LIMIT 1").fetchone() is not None
+        # For all of history it pays to read packs by a way of our own.
+        packs = None if some else PackReader(self._layout)
         while waiting:
             oid = waiting.pop()
             name = bytes.fromhex(oid)
@@ -224,7 +227,10 @@ class Timeline:
             if some and link.execute("SELECT 1 FROM commits WHERE oid = ?", (name,)).fetchone():
                 met.add(oid)
                 continue
-            data = self._objects.data(oid, COMMIT)
+            if packs is None:
+                data = self._objects.data(oid, COMMIT)
+            else:
+                data = packs.commit(self._objects, oid)
             head = _HEAD.match(data)
             parents: tuple[str, ...] = ()
             if head is None:
@@ -238,6 +244,8 @@ class Timeline:
             waiting.extend(parents)
             rooms = tuple(dict.fromkeys(names.setdefault(r, r) for r in _ROOM.findall(data)))
             new[name] = _New(tuple(map(bytes.fromhex, parents)), seconds, rooms)
+        if packs is not None:
+            packs.close()
         return new, met
 
     def _insert(self, link: sqlite3.Connection, new: dict[bytes, _New], main: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +11,9 @@ from agent_chatroom_ledger.storage.history import trailers
 from agent_chatroom_ledger.storage.layout import is_log
 from agent_chatroom_ledger.storage.objects import BLOB, COMMIT, TREE, parse_tree
 from agent_chatroom_ledger.storage.overlay import number_of
+from agent_chatroom_ledger.storage.packreader import PackReader
 from agent_chatroom_ledger.storage.source import CommitTree
+from agent_chatroom_ledger.storage.treediff import Change, Side, TreeDiff, entries_of
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.issues import Findings
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 _KINDS = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
 _SUBMODULE_MODE = 0o160000
 _TREE = b"40000"
-_ENTRY = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
-_REMEMBERED_TREES = 256
 _REMEMBERED_BYTES = 32 * 1024 * 1024
 
 
@@ -50,8 +49,13 @@ class _File(NamedTuple):
     oid: str
 
 
-def _file(entry: tuple[bytes, bytes] | None) -> _File | None:
+def _file(entry: Side) -> _File | None:
     return None if entry is None else _File(int(entry[0], 8), entry[1].hex())
+
+
+def _subtree(entry: Side) -> str:
+    """Return the id of a directory's entry; nothing for a file's or none."""
+    return entry[1].hex() if entry is not None and entry[0] == _TREE else ""
 
 
 class HistoryCheck:
@@ -67,7 +71,10 @@ class HistoryCheck:
         self._found = found
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._kept_bytes = 0
-        self._trees: OrderedDict[str, frozenset[tuple[bytes, bytes, bytes]]] = OrderedDict()
+        self._packs = PackReader(objects.layout)
+        self._trees = TreeDiff()
+        self._objects_read = 0
+        self._commits: dict[str, CommitInfo | None] = {}
         self.changed: set[str] = set()
         self._doubts: list[_Doubt] = []
         self._restored: list[CommitTree] = []
@@ -81,20 +88,24 @@ class HistoryCheck:
         that any of these commits touched.
         """
         waiting, seen, met = [main], {main}, known is None
-        while waiting:
-            oid = waiting.pop()
-            if oid == known:
-                met = True
-                continue
-            commit = self._commit(oid)
-            if commit is None:
-                continue
-            self._found.count("commits")
-            self._check(commit)
-            for parent in reversed(commit.parents):
-                if parent not in seen:
-                    seen.add(parent)
-                    waiting.append(parent)
+        try:
+            while waiting:
+                oid = waiting.pop()
+                commit = None if oid == known else self._commit(oid)
+                # Parents are read for their trees first, and checked when their turn comes.
+                self._commits.pop(oid, None)
+                met = met or oid == known
+                if commit is None:
+                    continue
+                self._found.count("commits")
+                self._check(commit)
+                for parent in reversed(commit.parents):
+                    if parent not in seen:
+                        seen.add(parent)
+                        waiting.append(parent)
+        finally:
+            self._packs.close()
+            self._found.count("objects", self._objects_read)
         self._settle_doubts(main)
         return met
 
@@ -135,11 +146,12 @@ class HistoryCheck:
             self._grown = []
             self._compare(commit, before, commit.tree, "", added)
         if len(commit.parents) <= 1 and not self._objects.is_cut_off(commit.oid):
-            self._check_trailers(commit, added)
+            self._check_trailers(commit, named, added)
 
-    def _check_trailers(self, commit: CommitInfo, added: list[tuple[str, int]]) -> None:
+    def _check_trailers(
+        self, commit: CommitInfo, named: list[tuple[str, str]], added: list[tuple[str, int]]
+    ) -> None:
         """Compare the records that a commit added with those that it names (invariant 5)."""
-        named = trailers(commit.message)
         says = sorted(value for key, value in named if key in {"Message", "Operation"})
         has = sorted(f"{n}@{log.rpartition('/')[2]}" for log, n in added)
         if says == has:
@@ -160,40 +172,31 @@ class HistoryCheck:
     ) -> None:
         if old == new:
             return
-        before = self._entries(old, prefix)
-        after = self._entries(new, prefix)
-        # Of a directory's hundreds of entries one differs: sets find it without looking at names.
-        was_there = {name: (mode, oid) for mode, name, oid in before - after}
-        is_there = {name: (mode, oid) for mode, name, oid in after - before}
-        for name in was_there.keys() | is_there.keys():
+        for name, was, now in self._changes(old, new, prefix):
             path = prefix + name.decode("utf-8", "surrogateescape")
-            was, now = was_there.get(name), is_there.get(name)
-            was_tree = was[1].hex() if was is not None and was[0] == _TREE else ""
-            now_tree = now[1].hex() if now is not None and now[0] == _TREE else ""
+            was_tree, now_tree = _subtree(was), _subtree(now)
             if was_tree != now_tree:
                 self._compare(commit, was_tree, now_tree, path + "/", added)
-            was_file = None if was is None or was[0] == _TREE else was
-            now_file = None if now is None or now[0] == _TREE else now
+            was_file, now_file = None if was_tree else was, None if now_tree else now
             if was_file != now_file:
                 self.changed.add(path)
                 self._compare_file(commit, _file(was_file), _file(now_file), path, added)
 
-    def _entries(self, oid: str, path: str) -> frozenset[tuple[bytes, bytes, bytes]]:
-        """Return mode, name and id of what a tree holds; remembered, for it is asked for twice."""
-        if not oid:
-            return frozenset()
-        known = self._trees.get(oid)
-        if known is not None:
-            self._trees.move_to_end(oid)
-            return known
-        data = self._read(oid, TREE, path or "/") or b""
-        listed = _ENTRY.findall(data)
-        if sum(len(mode) + len(name) + 22 for mode, name, _ in listed) != len(data):
-            self._found.error("bad_object", f"tree {oid} of {path or '/'} cannot be read", path)
-        entries = self._trees[oid] = frozenset(listed)
-        if len(self._trees) > _REMEMBERED_TREES:
-            self._trees.popitem(last=False)
-        return entries
+    def _changes(self, old: str, new: str, prefix: str) -> list[Change]:
+        """Return what differs in two versions of a directory; none that cannot be read."""
+        sides = [(oid, self._read(oid, TREE, prefix or "/") or b"") for oid in (old, new) if oid]
+        nothing = ("", b"")
+        pair = (sides[0] if old else nothing, sides[-1] if new else nothing)
+        try:
+            return self._trees.changes(prefix, *pair)
+        except Corrupt:
+            for oid, data in sides:
+                try:
+                    entries_of(data)
+                except Corrupt:
+                    message = f"tree {oid} of {prefix or '/'} cannot be read"
+                    self._found.error("bad_object", message, prefix)
+            return []
 
     def _compare_file(
         self,
@@ -257,6 +260,11 @@ class HistoryCheck:
         return False
 
     def _commit(self, oid: str) -> CommitInfo | None:
+        if oid not in self._commits:
+            self._commits[oid] = self._read_commit(oid)
+        return self._commits[oid]
+
+    def _read_commit(self, oid: str) -> CommitInfo | None:
         data = self._read(oid, COMMIT, f"commit {oid}")
         if data is None:
             return None
@@ -285,13 +293,14 @@ class HistoryCheck:
             self._kept.move_to_end(oid)
             return known
         try:
-            found, data = self._objects.get(oid)
+            found, data = self._packs.get(oid) or self._objects.get(oid)
         except Corrupt as error:
             self._found.error("missing_object", f"{error.message} ({path})", path)
             return None
-        self._found.count("objects")
-        head = b"%s %d\0" % (_KINDS.get(found, b"tag"), len(data))
-        if found != kind or hashlib.sha1(head + data, usedforsecurity=False).hexdigest() != oid:
+        self._objects_read += 1
+        name = hashlib.sha1(b"%s %d\0" % (_KINDS.get(found, b"tag"), len(data)))  # noqa: S324 - git's
+        name.update(data)
+        if found != kind or name.hexdigest() != oid:
             self._found.error("bad_object", f"object {oid} of {path} is not what it is named", path)
             return None
         self._kept[oid] = data
