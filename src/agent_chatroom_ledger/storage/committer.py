@@ -292,6 +292,7 @@ class Committer:
         self._written = max(self._written, batch[-1].frame)
         self.remember(batch[-1].frame)
         failpoints.reach("commit.remembered")
+        self._merge_packs()
         self.builder.lighten()
         return True
 
@@ -317,7 +318,10 @@ class Committer:
             # Whoever stored this very pack may have moved main onto it before he was killed.
             return False
         self._packs_since_merge += 1
+        return True
+
+    def _merge_packs(self) -> None:
+        """Merge small packs once there are some; main and the hint agree by now, so none waits."""
         if self._packs_since_merge >= packmerge.SINGLES_MAX:
             self._packs_since_merge = 0
             self._try(lambda: packmerge.merge_small_packs(self.layout))
-        return True
