@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_chatroom_ledger import Ledger
-from tests.faults import children
+from agent_chatroom_ledger.storage import background
+from tests.faults import children, workload
 from tests.faults.soundness import Acknowledged, Notebook, assert_sound, noted
 
 if TYPE_CHECKING:
@@ -177,3 +178,34 @@ def test_threads_of_one_process_share_a_ledger(tmp_path: Path) -> None:
     told = noted(*tmp_path.glob("*.notes"))
     assert len(told) == 7 * 40
     assert_sound(root, told)
+
+
+def test_a_policy_that_comes_between_is_not_in_the_view_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view is the fold at the positions that its header names (2), whoever writes meanwhile.
+
+    Between looking at a room and appending the view's frame a process holds no lock on the
+    journal. An operation that another process appends there comes before the view's frame.
+    """
+    monkeypatch.setattr(background, "start", lambda _: workload.Silent())
+    root = tmp_path / "ledger"
+    with (
+        Ledger.open(root, create=True, commit="group") as ledger,
+        Ledger.open(root, commit="group") as other,
+    ):
+        room = ledger.create_room("Design review")
+        say(room, tmp_path / "notes", "Analyst", 3)
+        ledger.writer().commit()
+        journal = ledger.writer().committer.journal
+        acquire = journal.lock.acquire
+
+        def acquire_later() -> bool:
+            monkeypatch.setattr(journal.lock, "acquire", acquire)
+            other.room(room.path).exclude("2", by="Reviewer")
+            return acquire()
+
+        monkeypatch.setattr(journal.lock, "acquire", acquire_later)
+        room.compile()
+        assert ledger.verify().ok
+    assert_sound(root, noted(tmp_path / "notes"))

@@ -38,9 +38,9 @@ from agent_chatroom_ledger.storage.trees import TreeEditor, hash_object
 from agent_chatroom_ledger.storage.viewpages import update_pages, view_covers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from agent_chatroom_ledger.domain.frames import Frame
+    from agent_chatroom_ledger.domain.frames import Frame, ViewMark
     from agent_chatroom_ledger.domain.records import Record
     from agent_chatroom_ledger.domain.roomstate import RoomState
     from agent_chatroom_ledger.domain.versions import Bundle
@@ -226,20 +226,13 @@ class CommitBuilder:
 
     def _archive(self, path: str, record: Record, pack: PackBuilder) -> None:
         state = self.room(path)
-        positions = {
-            log: {
-                origin: reading.last_number(self.editor, f"{path}/{log}/{origin}")
-                for origin in reading.origins(self.editor, path, log)
-            }
-            for log in ("messages", "operations")
-        }
         tombstone = Tombstone(
             id=state.id,
             title=state.title,
             path=path,
             members=state.members,
-            messages=positions["messages"],
-            operations=positions["operations"],
+            messages=self._positions(path, "messages"),
+            operations=self._positions(path, "operations"),
             commit=self.tip,
             archived_at=record.at,
             archived_by=record.author,
@@ -318,7 +311,7 @@ class CommitBuilder:
             gone = not self.editor.names(mark.room)  # a foreign commit removed it
             if gone or view_covers(self.editor, mark):
                 continue
-            changed = update_pages(self.editor, self.room(mark.room), mark)
+            changed = update_pages(self.editor, self._room_at(mark), mark)
             for name, data in changed.items():
                 path = f"{mark.room}/view/{name}"
                 if data is None:
@@ -416,18 +409,33 @@ class CommitBuilder:
         """Return a room's folded state at the tip."""
         state = self._rooms.get(path)
         if state is None:
-            messages = [
-                message_of(line, origin, "operations", primary=False)
-                for origin in reading.origins(self.editor, path, "operations")
-                for _, line in reading.records(self.editor, f"{path}/operations/{origin}")
-            ]
-            if not messages:
-                raise Corrupt(f"{path} has no operations log, so it is no room", path=path)
-            state = room_fold.fold_room(messages)
+            state = self._fold(path, self._positions(path, "operations"))
             if len(self._rooms) > _NODES_MAX:
                 self._rooms.clear()
             self._rooms[path] = state
         return state
+
+    def _room_at(self, mark: ViewMark) -> RoomState:
+        """Return a room's state as of a mark: others may have appended operations before it."""
+        if self._positions(mark.room, "operations") == mark.operations:
+            return self.room(mark.room)
+        return self._fold(mark.room, mark.operations)
+
+    def _positions(self, room: str, log: str) -> dict[str, int]:
+        return {
+            origin: reading.last_number(self.editor, f"{room}/{log}/{origin}")
+            for origin in reading.origins(self.editor, room, log)
+        }
+
+    def _fold(self, path: str, through: Mapping[str, int]) -> RoomState:
+        messages = [
+            message_of(line, origin, "operations", primary=False)
+            for origin, last in through.items()
+            for _, line in reading.records(self.editor, f"{path}/operations/{origin}", 0, last)
+        ]
+        if not messages:
+            raise Corrupt(f"{path} has no operations log, so it is no room", path=path)
+        return room_fold.fold_room(messages)
 
     def _apply(self, room: str, log: str, line: bytes) -> None:
         """Fold one more operation, which is newer than all before it."""
