@@ -69,9 +69,20 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 def apply_change(room: Room, change: Change) -> dict[str, Any]:
     """Make the change, if there is anything to change, and return its report; else nothing."""
+    reports = apply_changes(room, [change], by=change.by, reason=change.reason)
+    return reports[0] if reports else {}
+
+
+def apply_changes(
+    room: Room, changes: Sequence[Change], *, by: str, reason: str = ""
+) -> list[dict[str, Any]]:
+    """Make several changes in one transaction, each on top of those before it.
+
+    Returns the reports of those that changed anything; nothing is written when none did.
+    """
     room.require_active()
-    check_author(change.by, "by")
-    check_reason(change.reason)
+    check_author(by, "by")
+    check_reason(reason)
     reports: list[dict[str, Any]] = []
 
     def build(present: Present) -> Sequence[Transaction]:
@@ -79,15 +90,20 @@ def apply_change(room: Room, change: Change) -> dict[str, Any]:
 
         reports.clear()
         state = state_of(present, room.path)
-        draft = change.make(_UnderLock(present, room.path), state)
-        if draft is None:
+        facts = _UnderLock(present, room.path)
+        entries = []
+        for change in changes:
+            draft = change.make(facts, state)
+            if draft is not None:
+                entry, report, state = _entry(present, state, draft, change)
+                entries.append(entry)
+                reports.append(report)
+        if not entries:
             return ()
-        entry, report = _entry(present, state, draft, change)
-        reports.append(report)
-        return (Transaction((entry,), requested_by=change.by, reason=change.reason),)
+        return (Transaction(tuple(entries), requested_by=by, reason=reason),)
 
     room.ledger.transact(build)
-    return reports[0] if reports else {}
+    return reports
 
 
 def plan_change(
@@ -173,7 +189,7 @@ def policy_facts(policy: Policy) -> dict[str, Any]:
 
 def _entry(
     present: Present, state: RoomState, draft: Draft, change: Change
-) -> tuple[Entry, dict[str, Any]]:
+) -> tuple[Entry, dict[str, Any], RoomState]:
     from agent_chatroom_ledger.storage.writer import Entry
 
     log = log_path(state.path, OPERATIONS, present.origin)
@@ -193,7 +209,7 @@ def _entry(
         compile_policy=policy_facts(after.policy) if change.kind.startswith("policy.") else None,
         verification={"ok": True, "record": full_ref(present.origin, n)},
     )
-    return Entry(log, record_of(with_report(draft, report), n, at, record.id)), report
+    return Entry(log, record_of(with_report(draft, report), n, at, record.id)), report, after
 
 
 class _UnderLock:

@@ -78,3 +78,22 @@ class CoverageDocument(Shape):
     status: str
     listed: list[CoveredRoom]
     not_listed: list[CoveredRoom]
+
+
+class OperationItem(Shape):
+    """An applied operation: its record in a room's log, or the ledger's own, and its report."""
+
+    room: Annotated[str, msgspec.Meta(description="its path; empty for the ledger's own log")]
+    operation: Annotated[str, msgspec.Meta(description="7@origin, in that log")]
+    kind: str
+    at: Time
+    by: str
+    body: str
+    reason: str
+    report: OperationReport
+
+
+class OperationsDocument(Shape):
+    """The applied operations, oldest first."""
+
+    operations: list[OperationItem]

@@ -26,9 +26,20 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Look", ("list", "show", "lens", "log", "diff", "export")),
     (
         "Run a room",
-        ("create", "members", "coverage", "place", "duplicate", "policy", "versions", "compile"),
+        (
+            "create",
+            "members",
+            "coverage",
+            "place",
+            "duplicate",
+            "policy",
+            "versions",
+            "compile",
+            "archive",
+            "restore",
+        ),
     ),
-    ("Run a ledger", ("init", "verify", "stats", "gc", "import", "root")),
+    ("Run a ledger", ("init", "operations", "verify", "stats", "gc", "import", "root")),
     ("Work with git", ("hooks", "hook")),
     ("Begin", ("demo", "completion")),
 )

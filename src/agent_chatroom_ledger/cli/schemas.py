@@ -15,6 +15,7 @@ from agent_chatroom_ledger.cli.hookschemas import HookDocument, HooksDocument
 from agent_chatroom_ledger.cli.planschemas import (
     CoverageDocument,
     MembersDocument,
+    OperationsDocument,
     PlanDocument,
 )
 from agent_chatroom_ledger.cli.schemabase import (
@@ -378,6 +379,9 @@ DOCUMENTS: Final[dict[str, type]] = {
     "members": MembersDocument,
     "members --apply": PlanDocument,
     "coverage": CoverageDocument,
+    "archive": PlanDocument,
+    "restore": PlanDocument,
+    "operations": OperationsDocument,
     "place": PlanDocument,
     "duplicate": PlanDocument,
     "policy show": PolicyDocument,

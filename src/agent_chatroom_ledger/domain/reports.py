@@ -115,14 +115,22 @@ def with_report(draft: Draft, report: Mapping[str, Any]) -> Draft:
     return check_draft(msgspec.structs.replace(draft, data=data))
 
 
+_FIELDS: Final = frozenset(
+    operation_report("", operation_id="", created_at="", requested_by="", applied=True)
+)
+
+
 def report_of(message: Message) -> dict[str, Any]:
     """Return the report that an operation's record holds.
 
     One that holds none, written by an older version or by hand, gets a short one from its fields.
     """
     found = (message.data or {}).get(REPORT)
-    if isinstance(found, dict):
+    if isinstance(found, dict) and found.keys() >= _FIELDS:
         return found
+    data = message.data or {}
+    named = [text for f in ("id", "title", "path") if isinstance(text := data.get(f), str)]
+    about = room_facts(*named) if len(named) == len(("id", "title", "path")) else None
     return operation_report(
         message.kind,
         operation_id=message.id,
@@ -130,4 +138,6 @@ def report_of(message: Message) -> dict[str, Any]:
         requested_by=message.author,
         applied=True,
         actions=[Action(type=message.kind, text=message.body)],
+        target=about,
+        provenance={"requested_by": message.author, "reason": str(data.get("reason", ""))},
     )

@@ -21,14 +21,21 @@ from agent_chatroom_ledger.domain.drafts import (
 )
 from agent_chatroom_ledger.domain.names import check_author, check_room_path, check_title
 from agent_chatroom_ledger.domain.order import order_key
-from agent_chatroom_ledger.domain.policy import Policy, StandIn
+from agent_chatroom_ledger.domain.policy import Policy
+from agent_chatroom_ledger.domain.policyforms import (
+    parts_of,
+    restored,
+    standin_of,
+    text_of,
+    texts_of,
+)
 from agent_chatroom_ledger.domain.projections import (
     policy_json,
     refs_of,
     room_json,
     state_from_projections,
 )
-from agent_chatroom_ledger.domain.references import full_ref, parse_ranges, parse_ref
+from agent_chatroom_ledger.domain.references import full_ref, parse_ranges
 from agent_chatroom_ledger.domain.roomstate import RoomState
 from agent_chatroom_ledger.domain.tombstones import ROOM_MOVE
 from agent_chatroom_ledger.errors import Conflict, InvalidInput, NotFound
@@ -50,7 +57,9 @@ __all__ = [
     "fold_room",
     "include_draft",
     "members_draft",
+    "members_restore_draft",
     "policy_json",
+    "policy_restore_drafts",
     "room_json",
     "standin_draft",
     "state_from_projections",
@@ -63,6 +72,8 @@ POLICY_STANDIN: Final = "policy.standin"
 POLICY_CLEAR: Final = "policy.clear"
 MEMBERS_ADD: Final = "members.add"
 MEMBERS_REMOVE: Final = "members.remove"
+POLICY_RESTORE: Final = "policy.restore"
+MEMBERS_RESTORE: Final = "members.restore"
 
 
 def apply_operation(state: RoomState | None, message: Message) -> RoomState:
@@ -113,20 +124,6 @@ def fold_room(operations: Iterable[Message]) -> RoomState:
     return state
 
 
-def _text(data: dict[str, Any], field: str) -> str:
-    value = data.get(field)
-    if not isinstance(value, str):
-        raise InvalidInput(f"an operation's {field} must be a text", field=field)
-    return value
-
-
-def _texts(data: dict[str, Any], field: str) -> list[str]:
-    value = data.get(field)
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise InvalidInput(f"an operation's {field} must be a list of texts", field=field)
-    return value
-
-
 def check_members(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of members, each once, in the order given.
 
@@ -145,15 +142,15 @@ def check_members(names: Iterable[str]) -> tuple[str, ...]:
 def _created(message: Message, data: dict[str, Any]) -> RoomState:
     if message.kind != ROOM_CREATE:
         raise InvalidInput("a room's first operation must create it", field="kind")
-    path = _text(data, "path")
+    path = text_of(data, "path")
     folder, slug = check_room_path(path)
     return RoomState(
-        id=check_text(_text(data, "id"), "id", ID_CHARS_MAX),
-        title=check_title(_text(data, "title")),
+        id=check_text(text_of(data, "id"), "id", ID_CHARS_MAX),
+        title=check_title(text_of(data, "title")),
         path=path,
         folder=folder,
         slug=slug,
-        members=check_members(_texts(data, "members") if "members" in data else ()),
+        members=check_members(texts_of(data, "members") if "members" in data else ()),
         created_at=from_datetime(message.at),
         created_by=message.author,
         origin=message.origin,
@@ -165,12 +162,12 @@ def _with_policy(state: RoomState, policy: Policy) -> RoomState:
 
 
 def _excluded(state: RoomState, _: Message, data: dict[str, Any]) -> RoomState:
-    ranges = parse_ranges(_texts(data, "messages"), state.origin)
+    ranges = parse_ranges(texts_of(data, "messages"), state.origin)
     return _with_policy(state, state.policy.excluding(ranges))
 
 
 def _included(state: RoomState, _: Message, data: dict[str, Any]) -> RoomState:
-    ranges = parse_ranges(_texts(data, "messages"), state.origin)
+    ranges = parse_ranges(texts_of(data, "messages"), state.origin)
     return _with_policy(state, state.policy.including(ranges))
 
 
@@ -179,42 +176,31 @@ def _cleared(state: RoomState, _: Message, __: dict[str, Any]) -> RoomState:
 
 
 def _stood_in(state: RoomState, message: Message, data: dict[str, Any]) -> RoomState:
-    standin = data.get("standin")
-    if not isinstance(standin, dict):
-        raise InvalidInput("an operation's standin must be an object", field="standin")
-    ranges = parse_ranges(_texts(standin, "replaces"), state.origin)
-    replaces = sorted({(o, n) for o, first, last in ranges for n in range(first, last + 1)})
-    if not replaces:
-        raise InvalidInput("a stand-in replaces at least one message", field="replaces")
-    return _with_policy(
-        state,
-        state.policy.standing_in(
-            StandIn(
-                id=check_text(_text(standin, "id"), "id", ID_CHARS_MAX),
-                replaces=tuple(replaces),
-                insert_after=parse_ref(_text(standin, "insert_after"), state.origin),
-                speaker=check_author(_text(standin, "speaker"), "speaker"),
-                kind=check_kind(_text(standin, "kind")),
-                body=check_body(_text(standin, "body")),
-                at=from_datetime(message.at),
-            ),
-        ),
-    )
+    standin = standin_of(data.get("standin"), state.origin, from_datetime(message.at))
+    return _with_policy(state, state.policy.standing_in(standin))
+
+
+def _policy_restored(state: RoomState, _: Message, data: dict[str, Any]) -> RoomState:
+    return _with_policy(state, restored(state.policy, data, state.origin))
+
+
+def _members_restored(state: RoomState, _: Message, data: dict[str, Any]) -> RoomState:
+    return msgspec.structs.replace(state, members=check_members(texts_of(data, "members")))
 
 
 def _joined(state: RoomState, _: Message, data: dict[str, Any]) -> RoomState:
-    members = check_members((*state.members, *_texts(data, "members")))
+    members = check_members((*state.members, *texts_of(data, "members")))
     return msgspec.structs.replace(state, members=members)
 
 
 def _left(state: RoomState, _: Message, data: dict[str, Any]) -> RoomState:
-    gone = set(_texts(data, "members"))
+    gone = set(texts_of(data, "members"))
     members = tuple(name for name in state.members if name not in gone)
     return msgspec.structs.replace(state, members=members)
 
 
 def _moved(state: RoomState, _: Message, data: dict[str, Any]) -> RoomState:
-    path = _text(data, "path")
+    path = text_of(data, "path")
     folder, slug = check_room_path(path)
     return msgspec.structs.replace(state, path=path, folder=folder, slug=slug)
 
@@ -224,8 +210,10 @@ _CHANGES: Final[dict[str, Callable[[RoomState, Message, dict[str, Any]], RoomSta
     POLICY_INCLUDE: _included,
     POLICY_STANDIN: _stood_in,
     POLICY_CLEAR: _cleared,
+    POLICY_RESTORE: _policy_restored,
     MEMBERS_ADD: _joined,
     MEMBERS_REMOVE: _left,
+    MEMBERS_RESTORE: _members_restored,
     ROOM_MOVE: _moved,
 }
 
@@ -331,3 +319,29 @@ def members_draft(names: Iterable[str], *, add: bool, by: str, reason: str = "")
     kind, verb = (MEMBERS_ADD, "Added") if add else (MEMBERS_REMOVE, "Removed")
     body = f"{verb} {len(members)} members" if len(members) > 1 else f"{verb} {members[0]}"
     return _operation(kind, by, reason, body, {"members": list(members)})
+
+
+def policy_restore_drafts(policy: Policy, commit: str, *, by: str, reason: str = "") -> list[Draft]:
+    """Return the operations that put a policy back as it stood in a commit.
+
+    They are several for a policy that one operation cannot hold, and belong into one transaction.
+    """
+    return [
+        _operation(
+            POLICY_RESTORE,
+            by,
+            reason,
+            f"Restored the policy as of {commit[:12]}",
+            {**part, "from": commit},
+        )
+        for part in parts_of(policy)
+    ]
+
+
+def members_restore_draft(
+    members: Iterable[str], commit: str, *, by: str, reason: str = ""
+) -> Draft:
+    """Return the operation that puts a member list back as it stood in a commit."""
+    data = {"members": list(check_members(members)), "from": commit}
+    body = f"Restored the members as of {commit[:12]}"
+    return _operation(MEMBERS_RESTORE, by, reason, body, data)
