@@ -112,10 +112,9 @@ def lens_for(
     messages, policy = reader.messages(), reader.state().policy
     file = None if at is not None else _file(room, consumer)
     kept = {} if file is None or reset else _kept(file, room)
-    search = _Search(
-        lens(messages, policy), reader.versions(room.ledger.layout), written, measure, kept
-    )
-    search.run(budget)
+    with reader.versions(room.ledger.layout) as versions:
+        search = _Search(lens(messages, policy), versions, written, measure, kept)
+        search.run(budget)
     position = reader.positions()
     compiled = ConsumerLens(
         room=room,

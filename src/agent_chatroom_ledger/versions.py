@@ -202,11 +202,12 @@ def audit(
     """
     for room in rooms:
         reader = room.reader()
-        versions = reader.versions(room.ledger.layout)
-        for message in reader.messages() if ref is None else (_message(reader, ref),):
-            bundle = versions.find(message.origin, message.n) or unprepared(message)
-            reasons = needs_work(bundle, message.body, semantic=semantic)
-            yield AuditItem(room=room, message=message, reasons=reasons, bundle=bundle)
+        messages = reader.messages() if ref is None else [_message(reader, ref)]
+        with reader.versions(room.ledger.layout) as versions:
+            for message in messages:
+                bundle = versions.find(message.origin, message.n) or unprepared(message)
+                reasons = needs_work(bundle, message.body, semantic=semantic)
+                yield AuditItem(room=room, message=message, reasons=reasons, bundle=bundle)
 
 
 def history(room: Room, ref: Ref) -> list[VersionEntry]:

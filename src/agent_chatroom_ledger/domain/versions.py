@@ -325,15 +325,15 @@ def bundle_json(bundle: Bundle) -> bytes:
     return msgspec.json.format(_ENCODER.encode(document), indent=2) + b"\n"
 
 
-def bundle_from_json(data: bytes) -> Bundle:
-    """Return the bundle of a projection.
+def bundle_from_json(data: bytes, of: tuple[str, int] | None = None) -> Bundle:
+    """Return the bundle of a projection, which must be of this message if one is named.
 
     Raises Corrupt for bytes that are none, whose hash does not fit, or (code ``newer_format``)
     that a newer version wrote; the operations have the truth then.
     """
     try:
         file = _FILE_DECODER.decode(data)
-        origin, n = parse_ref(file.message, "")
+        origin, n = parse_ref(file.message, "") if of is None else of
         levels = tuple(file.levels[level].message for level in LEVELS)
     except (msgspec.MsgspecError, UnicodeDecodeError, InvalidInput, KeyError) as error:
         raise Corrupt(f"not the versions of a message: {error}") from None
@@ -343,6 +343,8 @@ def bundle_from_json(data: bytes) -> Bundle:
             code="newer_format",
             format=file.format,
         )
+    if file.message != full_ref(origin, n):
+        raise Corrupt(f"these versions are of {file.message[:80]}, not of {full_ref(origin, n)}")
     if sha256(encode_levels(levels)).hexdigest() != file.bundle_hash:
         raise Corrupt(f"the versions of {file.message} do not fit their hash")
     return Bundle(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from agent_chatroom_ledger.storage.objects import Objects
@@ -71,26 +73,28 @@ class WorkTree:
         place = self._place(path, last_is_directory=False)
         if place is None:
             return None
+        return _content(place)
+
+    @contextmanager
+    def directory(self, path: str) -> Iterator[Callable[[str], bytes | None]]:
+        """Give a reader of the files right inside a directory, by name, as `read` reads them.
+
+        The way to it is looked at once, and not for each file.
+        """
+        place = self._place(path, last_is_directory=True)
+        if place is None or os.open not in os.supports_dir_fd:
+            yield lambda name: self.read(f"{path}/{name}")
+            return
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            descriptor = os.open(place, _OPEN_FLAGS)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+            inside = os.open(place, flags)
         except OSError:
-            # O_NOFOLLOW answers ELOOP (EMLINK on some systems) for a link; anything else that
-            # cannot be opened, though it is there and regular, is the caller's to know.
-            if _is_regular(place):
-                raise
-            return None
+            yield lambda name: self.read(f"{path}/{name}")
+            return
         try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                return None
-            content = os.read(descriptor, status.st_size + 1)
-            while len(content) < status.st_size and (more := os.read(descriptor, status.st_size)):
-                content += more
-            return content
+            yield lambda name: None if "/" in name else _content(name, inside)
         finally:
-            os.close(descriptor)
+            os.close(inside)
 
     def _place(self, path: str, *, last_is_directory: bool) -> str | None:
         """Turn a path into an absolute one, or None when it is not safely inside the root."""
@@ -165,8 +169,32 @@ class CommitTree:
         return listing
 
 
-def _is_regular(place: str) -> bool:
+def _content(place: str, inside: int | None = None) -> bytes | None:
+    """Return the bytes of a regular file, named from the root or inside an open directory."""
     try:
-        return stat.S_ISREG(os.lstat(place).st_mode)
+        descriptor = os.open(place, _OPEN_FLAGS, dir_fd=inside)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        # O_NOFOLLOW answers ELOOP (EMLINK on some systems) for a link; anything else that
+        # cannot be opened, though it is there and regular, is the caller's to know.
+        if _is_regular(place, inside):
+            raise
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        content = os.read(descriptor, status.st_size + 1)
+        while len(content) < status.st_size and (more := os.read(descriptor, status.st_size)):
+            content += more
+        return content
+    finally:
+        os.close(descriptor)
+
+
+def _is_regular(place: str, inside: int | None = None) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(place, dir_fd=inside, follow_symlinks=False).st_mode)
     except OSError:
         return False

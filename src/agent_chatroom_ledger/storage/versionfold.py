@@ -7,7 +7,8 @@ a file cannot be read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self
 
 from agent_chatroom_ledger.domain.order import order_key
 from agent_chatroom_ledger.domain.records import message_of
@@ -24,6 +25,7 @@ from agent_chatroom_ledger.domain.versions import (
 from agent_chatroom_ledger.errors import Corrupt, InvalidInput
 from agent_chatroom_ledger.storage import artifacts, reading
 from agent_chatroom_ledger.storage.reading import OPERATIONS, log_path
+from agent_chatroom_ledger.storage.source import WorkTree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,7 +115,8 @@ def projected_paths(source: Source, room: str) -> list[str]:
 class VersionReader:
     """Reads the versions of one room's messages, from a tree under the journal.
 
-    What it has listed is remembered, so one serves for one look at the room.
+    What it has listed is remembered, so one serves for one look at the room. For many messages
+    use it as a context manager: then it keeps the directory open that it reads from.
     """
 
     def __init__(self, layout: Layout, source: Source, overlay: Overlay | None, room: str) -> None:
@@ -124,6 +127,10 @@ class VersionReader:
         self._names: dict[str, frozenset[str]] = {}
         self._all: dict[Key, Bundle] | None = None
         self._newer = self._in_journal()
+        self._many = False
+        self._opened = ExitStack()
+        self._directory = ""
+        self._reading: Callable[[str], bytes | None] | None = None
 
     def find(self, origin: str, n: int) -> Bundle | None:
         """Return the bundle of a message; None when nobody has prepared it."""
@@ -138,16 +145,22 @@ class VersionReader:
             names = self._names[directory] = self._listed(directory)
         if f"{n}{_SUFFIX}" not in names:
             return None
-        data = self._source.read(f"{directory}/{n}{_SUFFIX}")
+        data = self._read(directory, f"{n}{_SUFFIX}")
         try:
-            bundle = bundle_from_json(data or b"")
+            return bundle_from_json(data or b"", key)
         except Corrupt as error:
             if error.code == "newer_format":
                 raise
             return self._from_operations().get(key)
-        if (bundle.origin, bundle.n) != key:
-            return self._from_operations().get(key)
-        return bundle
+
+    def __enter__(self) -> Self:
+        self._many = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._many = False
+        self._opened.close()
+        self._reading, self._directory = None, ""
 
     def history(self) -> Iterator[tuple[Message, Bundle | None, Key]]:
         """Yield each operation that keeps the rules, oldest first, with the bundle it leaves."""
@@ -166,6 +179,18 @@ class VersionReader:
             else:
                 found[key] = bundle
         return found
+
+    def _read(self, directory: str, name: str) -> bytes | None:
+        # Whoever steps one message to a shorter version mostly goes on to its neighbours.
+        if self._many and directory != self._directory:
+            self._opened.close()
+            self._reading = None
+            if isinstance(self._source, WorkTree):
+                self._reading = self._opened.enter_context(self._source.directory(directory))
+            self._directory = directory
+        if self._reading is not None:
+            return self._reading(name)
+        return self._source.read(f"{directory}/{name}")
 
     def _listed(self, directory: str) -> frozenset[str]:
         # Most rooms have no versions at all: then nothing below is looked for again.
