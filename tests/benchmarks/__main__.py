@@ -20,9 +20,9 @@ from tests.benchmarks.measure import REPOSITORY, SOURCES, Row, Scale
 
 sys.path.insert(0, str(SOURCES))
 
-from tests.benchmarks import importing, lenses, posting, reading
+from tests.benchmarks import importing, lenses, posting, pushing, reading
 
-GROUPS = {**posting.GROUPS, **importing.GROUPS, **reading.GROUPS, **lenses.GROUPS}
+GROUPS = {**posting.GROUPS, **importing.GROUPS, **pushing.GROUPS, **reading.GROUPS, **lenses.GROUPS}
 _COPIES = 40
 
 

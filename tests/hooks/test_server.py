@@ -4,63 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 
 from agent_chatroom_ledger import Ledger
-from agent_chatroom_ledger.domain.frames import Frame, FrameRecord
-from agent_chatroom_ledger.domain.records import Record, encode_record
-from agent_chatroom_ledger.storage import refs
-from agent_chatroom_ledger.storage.commits import CommitBuilder
-from agent_chatroom_ledger.storage.layout import Layout
-from agent_chatroom_ledger.storage.objects import Objects
-from agent_chatroom_ledger.storage.packs import PackBuilder
 from tests.hooks.conftest import Pair, git, run
+from tests.hooks.pushes import refused, taken, write_records
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def refused(pair: Pair, code: str, *args: str) -> str:
-    """Push, and check that the server names a reason and stays where it is."""
-    before = pair.main()
-    done = pair.push(*args)
-    assert done.returncode != 0
-    assert f"rooms: {code}:" in done.stderr, done.stderr
-    assert pair.main() == before
-    return done.stderr
-
-
-def taken(pair: Pair, *args: str) -> None:
-    done = pair.push(*args)
-    assert done.returncode == 0, done.stderr
-    assert pair.main() == git(pair.copy, "rev-parse", "main")
-
-
-def write_records(pair: Pair, *records: dict[str, Any]) -> None:
-    """Commit records to the room's log as the ledger does, but check none of them."""
-    layout = Layout(pair.ledger)
-    with Ledger.open(pair.ledger) as ledger:
-        origin = ledger.origin
-        last = ledger.room("Review").messages()[-1]
-    objects = Objects(layout)
-    builder = CommitBuilder(objects, origin)
-    main = refs.read_main(layout)
-    builder.start(main)
-    pack = PackBuilder()
-    log = f"rooms/review/messages/{origin}"
-    for k, fields in enumerate(records, 1):
-        values = {"n": last.n + k, "id": f"id-{k}", "at": f"2100-01-01T00:00:0{k}.000000Z"}
-        record = Record(**{**values, "author": "Analyst", "kind": "message", **fields})
-        raw = msgspec.Raw(encode_record(record))
-        builder.add(Frame(frame=900 + k, records=(FrameRecord(log, raw),)), pack)
-    name, data, index = pack.finish()
-    directory = pair.copy / ".git" / "objects" / "pack"
-    directory.mkdir(exist_ok=True)
-    (directory / f"pack-{name}.pack").write_bytes(data)
-    (directory / f"pack-{name}.idx").write_bytes(index)
-    objects.close()
-    git(pair.copy, "reset", "-q", "--hard", builder.tip)
 
 
 def test_everything_that_a_ledger_does_is_taken(pair: Pair) -> None:
@@ -327,12 +278,12 @@ def test_a_ledgers_commit_on_top_of_damage_is_refused(pair: Pair) -> None:
 def test_a_record_beyond_the_limits_is_refused(
     pair: Pair, fields: dict[str, Any], limit: str
 ) -> None:
-    write_records(pair, {"at": "2026-11-30T23:00:00.000000Z", **fields})
+    write_records(pair, fields)
     assert limit in refused(pair, "bad_commit")
 
 
 def test_a_time_beyond_tomorrow_is_refused(pair: Pair) -> None:
-    write_records(pair, {"body": "from the future"})
+    write_records(pair, {"at": "2100-01-01T00:00:00.000000Z"})
     refused(pair, "time_ahead")
 
 
@@ -385,3 +336,41 @@ def test_the_update_hook_judges_alike(pair: Pair) -> None:
     segment.write_text(segment.read_text().replace("check 1", "check 9"))
     pair.commit()
     refused(pair, "log_changed")
+
+
+def test_records_within_the_limits_are_taken(pair: Pair) -> None:
+    write_records(pair, {"body": "x" * 262_144}, {"data": {"x": "y" * 60_000}}, {"to": ("*",)})
+    taken(pair)
+
+
+def test_another_origins_log_is_refused(pair: Pair) -> None:
+    write_records(pair, {"body": "in another's name"}, origin="evil-0000")
+    refused(pair, "foreign_origin")
+
+
+@pytest.mark.parametrize(
+    ("log", "kind", "data", "code"),
+    [
+        ("operations/{}", "room.restore", {"path": "rooms/back"}, "room_missing"),
+        ("operations/{}", "room.restore", {"path": "rooms/review/in"}, "folder_is_room"),
+        ("operations/{}", "room.restore", {"path": "rooms/Review"}, "bad_commit"),
+        ("rooms/review/operations/{}", "room.move", {"path": "rooms/there"}, "room_misplaced"),
+    ],
+)
+def test_a_room_comes_and_moves_only_by_a_tombstone(
+    pair: Pair, log: str, kind: str, data: dict[str, str], code: str
+) -> None:
+    data = {"id": "x1", "from": "rooms/review", "commit": pair.main(), **data}
+    write_records(pair, {"kind": kind, "data": data}, log=log)
+    refused(pair, code)
+
+
+def test_a_large_push_is_taken_and_says_how_far_it_is(pair: Pair) -> None:
+    """A tenth of what the benchmark `push` measures."""
+    with Ledger.open(pair.ledger, commit="group") as ledger:
+        room = ledger.room("Review")
+        room.post_many([{"author": "Analyst", "body": f"{n} " * 20} for n in range(1_000)])
+    pair.refresh()
+    done = pair.push()
+    assert done.returncode == 0, done.stderr
+    assert "1,000 of 1,0" in done.stderr

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from agent_chatroom_ledger.domain.tombstones import decode_tombstone, tombstone_path
-from agent_chatroom_ledger.errors import Corrupt, NotFound
+from agent_chatroom_ledger.errors import Corrupt, LedgerError, NotFound
 from agent_chatroom_ledger.storage import reading
 from agent_chatroom_ledger.storage.layout import (
     ATTRIBUTES_FILE,
@@ -93,7 +93,16 @@ def judge_change(
     for room in sorted(gone):
         found.error("room_missing", f"{work.name} removes {room} without a tombstone", room)
     for room in sorted(rooms - gone - {""}):
-        check_room(now, room, found, ids=False)
+        _check_room(work, room)
+
+
+def _check_room(work: Work, room: str) -> None:
+    """Compare a room's projections with the fold of its logs, if they can be folded."""
+    try:
+        check_room(work.tree, room, work.found, ids=False)
+    except LedgerError as error:
+        what = f"{work.name} leaves {room} so that it cannot be folded: {error.message}"
+        work.found.error("missing_state", what, room)
 
 
 def _judge_log(
@@ -159,7 +168,7 @@ def judge_merge(work: Work, parents: Mapping[str, Tree], changes: Iterable[Chang
     for room in sorted(rooms - {""}):
         mine = now.oid(room)
         if mine is None or all(tree.oid(room) != mine for tree in trees):
-            check_room(now, room, found, ids=False)
+            _check_room(work, room)
 
 
 def _judge_union(

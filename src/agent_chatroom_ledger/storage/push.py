@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import heapq
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.limits import PUSH_COMMITS_MAX
 from agent_chatroom_ledger.storage.layout import Layout
 from agent_chatroom_ledger.storage.objects import NO_OBJECT, Objects
+from agent_chatroom_ledger.storage.packreader import PackReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from dulwich.object_store import DiskObjectStore
 
@@ -31,6 +32,15 @@ class GitDirectory(Layout):
         return self.root
 
 
+class _ObjectDirectory(Layout):
+    """The layout of a directory of objects as such."""
+
+    @cached_property
+    def packs(self) -> Path:
+        """The directory of its packs."""
+        return self.root / "pack"
+
+
 class PushedObjects(Objects):
     """Reads objects from several directories: the quarantine of a push, then its alternates."""
 
@@ -39,8 +49,18 @@ class PushedObjects(Objects):
         super().__init__(GitDirectory(git))
         self._places = tuple(places) or (self._path,)
         self._stores: list[DiskObjectStore] = []
+        self._readers: list[PackReader] | None = None
 
     def _get(self, oid: str) -> tuple[int, bytes]:
+        if self._readers is None:
+            self._readers = [PackReader(_ObjectDirectory(Path(place))) for place in self._places]
+        for reader in self._readers:
+            if (found := reader.get(oid)) is not None:
+                return found
+        return self._get_any(oid)
+
+    def _get_any(self, oid: str) -> tuple[int, bytes]:
+        """Read an object that is loose, or in a pack of an alternate's alternate."""
         from dulwich.object_store import DiskObjectStore
         from dulwich.objects import ObjectID
 
@@ -70,9 +90,11 @@ class PushedObjects(Objects):
     def forget(self) -> None:
         """Close the packs, so that the next read lists them again."""
         with self._guard:
-            stores, self._stores = getattr(self, "_stores", []), []
-            for store in stores:
+            for reader in getattr(self, "_readers", None) or ():
+                reader.close()
+            for store in getattr(self, "_stores", ()):
                 store.close()
+            self._stores, self._readers = [], None
             super().forget()
             self._pack = None
 
@@ -87,13 +109,15 @@ class NewCommits(NamedTuple):
 
 
 _FRESH, _KNOWN = 1, 2
+_SLOP_COMMITS = 100
 
 
 def new_commits(objects: Objects, new: str, known: str) -> NewCommits:
     """Return the commits that are ``new`` or before it, and neither ``known`` nor before that.
 
     Both sides are walked newest first until what is left is known, so only what a push brings is
-    read, and in a merge what lies between it and the fork. Raises InvalidInput for more than a
+    read, and in a merge what lies between it and the fork. Where the clocks of many commits ran
+    back, some that are known may be among them. Raises InvalidInput for more than a
     million commits, and Corrupt for one that cannot be read.
     """
     parents: dict[str, tuple[str, ...]] = {}
@@ -135,6 +159,13 @@ def new_commits(objects: Objects, new: str, known: str) -> NewCommits:
                 )
         for parent in above:
             meet(parent, paint)
+    # Where a clock ran back, what is known may lie behind what was taken for new.
+    strayed = not builds_on or any(len(above) > 1 for above in parents.values())
+    for _ in range(_SLOP_COMMITS if strayed else 0):
+        if not waiting:
+            break
+        for parent in heapq.heappop(waiting)[3]:
+            meet(parent, _KNOWN)
     return NewCommits(_parents_first(parents, new), builds_on)
 
 

@@ -123,14 +123,14 @@ class ScratchPack(PackBuilder):
 class _Builder(CommitBuilder):
     """Builds commits whose artifacts stand in the commit that is made again."""
 
-    # What holds the artifacts of the next frame.
-    tree: CommitTree
+    # The commit that is made again, and has the artifacts of its frame.
+    model = NO_OBJECT
 
     def _attach(self, name: str, pack: PackBuilder) -> None:
         path = artifacts.artifact_path(name)
         if self.editor.oid(path) is not None:
             return
-        data = artifacts.committed(self.tree, name)
+        data = artifacts.committed(CommitTree(self._objects, self.model), name)
         if data is None:
             raise InvalidInput(
                 f"a record names the artifact {name}, which is not there or has other bytes",
@@ -176,7 +176,7 @@ class Replay:
         if self._builder.tip != parent:
             self._builder.start(parent)
             self._newest_at.clear()
-        self._builder.tree = CommitTree(self._objects, commit.oid)
+        self._builder.model = commit.oid
         self.pack.held.clear()
         if not claims.records:
             return self._view_frame(claims, commit.committer_seconds)
@@ -279,7 +279,7 @@ class Replay:
 
     def _records(self, claims: tuple[Claim, ...]) -> list[FrameRecord]:
         """Read the records of a frame that has several, log by log."""
-        tree = self._builder.tree
+        tree = CommitTree(self._objects, self._builder.model)
         wanted: dict[str, list[Claim]] = {}
         for claim in claims:
             for log in self._logs(claim):
@@ -305,7 +305,7 @@ class Replay:
 
     def _view_frame(self, claims: Claims, seconds: int) -> Frame:
         """Return the frame of a view commit: the positions stand in the newest pages."""
-        tree = self._builder.tree
+        tree = CommitTree(self._objects, self._builder.model)
         marks = []
         for room in claims.rooms:
             newest = TreeViewReader(tree, room, "", {}, {}).newest_page()
