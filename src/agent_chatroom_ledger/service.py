@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from agent_chatroom_ledger.adapters.administration import (
     ASKER,
@@ -41,9 +41,11 @@ from agent_chatroom_ledger.ledger import Ledger
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from agent_chatroom_ledger.listing import RoomSummary
     from agent_chatroom_ledger.room import Room
 
-_STATUSES: Final = ("active", "archived", "all")
+Status: TypeAlias = Literal["active", "archived", "all"]
+_STATUSES: Final[tuple[Status, ...]] = ("active", "archived", "all")
 _SOURCES: Final = ("state", "canonical", "messages")
 
 
@@ -79,23 +81,34 @@ class ChatroomService(AdministrativeCalls, VersionCalls):
         with Ledger.open(self.root, read_only=True) as ledger:
             return self._chat(room_of(ledger, ref))
 
-    def list_chats(self, status: str = "active") -> list[dict[str, Any]]:
+    def list_chats(self, status: Status = "active") -> list[dict[str, Any]]:
         """Return summaries of the rooms of a status (active, archived or all), by path."""
         _check(status, _STATUSES, "status")
-        if status == "archived":
-            return []
         with Ledger.open(self.root, read_only=True) as ledger:
             return [
                 {
                     "chat_id": chat_id(found.id),
                     "chat_title": found.title,
-                    "status": "active",
+                    "status": found.status,
                     "last_message_id": found.last,
                     "last_message_at": found.last_at and from_datetime(found.last_at),
-                    "compile_status": compile_shape(ledger.room(found.path))["status"],
+                    "compile_status": compile_shape(_listed(ledger, found))["status"],
                 }
-                for found in ledger.rooms()
+                for found in ledger.rooms(status=status)
             ]
+
+    def archive_chat(self, ref: str | Path) -> dict[str, Any]:
+        """Archive a room, and return it as load_chat does; it takes no more messages."""
+        with Ledger.open(self.root) as ledger:
+            room = room_of(ledger, ref)
+            room_id = room.id
+            ledger.archive_room(room, by=ASKER)
+            return self._chat(ledger.room(room_id))
+
+    def restore_chat(self, ref: str | Path) -> dict[str, Any]:
+        """Bring an archived room back, and return it as load_chat does."""
+        with Ledger.open(self.root) as ledger:
+            return self._chat(ledger.restore_room(room_of(ledger, ref), by=ASKER))
 
     def post_message(
         self,
@@ -205,7 +218,7 @@ class ChatroomService(AdministrativeCalls, VersionCalls):
         agent: str,
         cursor_path: Path | str,
         *,
-        status: str = "active",
+        status: Status = "active",
         source: str = "state",
         participant_gated: bool = True,
     ) -> list[dict[str, Any]]:
@@ -220,13 +233,13 @@ class ChatroomService(AdministrativeCalls, VersionCalls):
         _check(source, _SOURCES, "source")
         with _cursor_errors(), Ledger.open(self.root, read_only=True) as ledger:
             consumer = ledger.consumer(agent, cursor_path)
-            if status == "archived":
-                consumer.cursor()
-                return []
-            if source == "state":
+            if source == "state" and status == "active":
                 found = consumer.unread(members_only=participant_gated)
                 return [unread_shape(item, []) for item in found]
-            rooms = [ledger.room(summary.path) for summary in ledger.rooms()]
+            rooms = [_listed(ledger, summary) for summary in ledger.rooms(status=status)]
+            if not rooms:
+                consumer.cursor()  # a file that is not the agent's is an error all the same
+                return []
             listed = consumer.unread(rooms, members_only=participant_gated)
             return [unread_shape(item, warnings_of(item.room)) for item in listed]
 
@@ -239,7 +252,7 @@ class ChatroomService(AdministrativeCalls, VersionCalls):
             return {
                 "chat_id": chat_id(room.id),
                 "chat_title": room.title,
-                "status": "active",
+                "status": room.status,
                 "last_message_id": message_id(lens.last) if lens.last else 0,
                 "message_count": len(lens.items),
                 "raw_message_count": lens.message_count,
@@ -292,7 +305,7 @@ class ChatroomService(AdministrativeCalls, VersionCalls):
 
         def messages() -> list[dict[str, Any]]:
             with Ledger.open(self.root, read_only=True) as ledger:
-                said = ledger.room(room.path).messages()
+                said = ledger.room(room.id).messages()
             # Logs only grow: what is past the position was said after this room was loaded.
             return [message_shape(one) for one in said if one.n <= position.get(one.origin, 0)]
 
@@ -303,6 +316,11 @@ class ChatroomService(AdministrativeCalls, VersionCalls):
             state_path=str(folder / "room.json"),
             messages_dir=str(folder / "messages"),
         )
+
+
+def _listed(ledger: Ledger, found: RoomSummary) -> Room:
+    """Return the room of a summary: an archived one by its id, since its path may be taken."""
+    return ledger.room(found.id if found.status == "archived" else found.path)
 
 
 def _refuse_blank(text: str, field: str) -> None:

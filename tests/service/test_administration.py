@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agent_chatroom_ledger.service import ChatroomService
 
 FIELDS = [
@@ -117,3 +119,80 @@ def test_a_range_is_placed_in_one_operation(service: ChatroomService, chat: str)
             service.place_range_operation(chat, 1, 2, target, placement_reason=wrong)
     with pytest.raises(ValueError, match="no 5"):
         service.place_message_operation(chat, 5, target, placement_reason="why")
+
+
+def test_rooms_are_made_archived_and_restored(service: ChatroomService) -> None:
+    dry = service.create_room_operation("Plans", participants=["Ana"])
+    check(dry, applied=False, kind="create_room")
+    assert service.list_chats() == []
+    made = service.create_room_operation("Plans", participants=["Ana"], apply=True)
+    check(made, applied=True, kind="create_room")
+    ref = made["target"]["chat_id"]
+    service.post_message(ref, "Ana", "hello")
+    gone = service.archive_room_operation(ref, reason="done", apply=True)
+    check(gone, applied=True, kind="archive_room")
+    assert service.list_chats() == []
+    (archived,) = service.list_chats("archived")
+    assert (archived["chat_id"], archived["status"]) == (ref, "archived")
+    assert service.load_chat(ref)["state"]["status"] == "archived"
+    assert [m["message"] for m in service.load_chat(ref)["messages"]] == ["hello"]
+    assert service.render_chat_lens(ref)["warnings"] == []
+    check(service.restore_room_operation(ref, apply=True), applied=True, kind="restore_room")
+    assert [chat["chat_id"] for chat in service.list_chats()] == [ref]
+
+
+def test_archived_rooms_are_scanned_when_they_are_asked_for(
+    service: ChatroomService, chat: str, tmp_path: Path
+) -> None:
+    service.post_message(chat, "Ana", "hello")
+    assert service.archive_chat(chat)["state"]["status"] == "archived"
+    cursor = tmp_path / "ana.json"
+    assert service.scan_unread("Ana", cursor) == []
+    for source in ("state", "canonical"):
+        (item,) = service.scan_unread("Ana", cursor, status="archived", source=source)
+        assert (item["chat_id"], item["unread_count"], item["status"]) == (chat, 1, "archived")
+    assert len(service.scan_unread("Ana", cursor, status="all")) == 1
+    assert service.restore_chat(chat)["state"]["status"] == "active"
+
+
+@pytest.mark.parametrize(
+    ("mode", "shown"),
+    [
+        ("detailed-standin", "2 messages are left out.\n#1 Ana: First.\n#2 Ben: Second."),
+        ("short-standin", "2 messages are left out."),
+        ("no-standin", None),
+    ],
+)
+def test_a_policy_is_applied_in_three_modes(
+    service: ChatroomService, chat: str, mode: Any, shown: str | None
+) -> None:
+    service.post_message(chat, "Ana", "First.")
+    service.post_message(chat, "Ben", "Second.")
+    dry = service.apply_compile_policy_operation(chat, [1, 2], mode=mode)
+    check(dry, applied=False, kind="apply_compile_policy")
+    assert len(service.render_chat_lens(chat)["messages"]) == 2
+    done = service.apply_compile_policy_operation(chat, [1, 2], mode=mode, apply=True)
+    check(done, applied=True, kind="apply_compile_policy")
+    assert done["provenance"]["mode"] == mode
+    texts = [m["message"] for m in service.render_chat_lens(chat)["messages"]]
+    assert texts == ([] if shown is None else [shown])
+    assert service.load_chat(chat)["state"]["compile"]["status"] == "clean"
+
+
+def test_a_standin_of_ones_own_and_what_is_refused(service: ChatroomService, chat: str) -> None:
+    service.post_message(chat, "Ana", "First.")
+    service.apply_compile_policy_operation(chat, [1], standin_message="mine", apply=True)
+    assert [m["message"] for m in service.render_chat_lens(chat)["messages"]] == ["mine"]
+    for ids, mode in (([9], "detailed-standin"), ([9], "no-standin"), ([1], "other")):
+        with pytest.raises(ValueError, match=r"9|mode"):
+            service.apply_compile_policy_operation(chat, ids, mode=mode)  # type: ignore[arg-type] # what a caller may get wrong
+
+
+def test_only_applied_operations_enter_the_log(service: ChatroomService, chat: str) -> None:
+    service.add_participant_operation(chat, "Ben")
+    done = service.add_participant_operation(chat, "Ben", apply=True)
+    service.add_participant_operation(chat, "Ben", apply=True)
+    log = service.read_operation_log()
+    assert [report["operation_type"] for report in log] == ["create_room", "add_participant"]
+    assert log[1] == done
+    assert service.read_operation_log(limit=1) == [done]

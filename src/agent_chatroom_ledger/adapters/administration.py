@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from agent_chatroom_ledger import members, placement
+from agent_chatroom_ledger import members, operationlog, operations, placement, restoring
 from agent_chatroom_ledger.adapters.chatroom import chat_id
+from agent_chatroom_ledger.domain.display import one_line
 from agent_chatroom_ledger.domain.placements import MESSAGES_DUPLICATE, MESSAGES_PLACE
 from agent_chatroom_ledger.domain.reports import operation_report
-from agent_chatroom_ledger.errors import NotFound
+from agent_chatroom_ledger.errors import InvalidInput, NotFound
 from agent_chatroom_ledger.ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from agent_chatroom_ledger.ledger import RoomSummary
+    from agent_chatroom_ledger.listing import RoomSummary
     from agent_chatroom_ledger.plans import Plan
     from agent_chatroom_ledger.room import Room
 
 # Who asks for operations through an interface that names nobody.
 ASKER: Final = "ChatroomService"
+
+Mode: TypeAlias = Literal["detailed-standin", "short-standin", "no-standin"]
+MODES: Final[tuple[Mode, ...]] = ("detailed-standin", "short-standin", "no-standin")
+_BEGINNING_CHARS: Final = 80
 
 # What the earlier interface called the operations.
 _TYPES: Final = {
@@ -58,6 +63,89 @@ class AdministrativeCalls:
     """
 
     root: Path
+
+    def create_room_operation(
+        self,
+        title: str,
+        folder: str = "Parking_Lot",
+        participants: Sequence[str] | None = None,
+        *,
+        reason: str = "",
+        requested_by: str = ASKER,
+        apply: bool = False,
+    ) -> dict[str, Any]:
+        """Make a room; a taken title gets a room `…_2`, with a warning."""
+        with self._ledger(apply=apply) as ledger:
+            plan = operations.plan_create(
+                ledger,
+                title,
+                folder=folder,
+                members=participants or (),
+                by=requested_by,
+                reason=reason,
+            )
+            return _done(plan, apply=apply)
+
+    def archive_room_operation(
+        self, ref: str | Path, *, reason: str = "", requested_by: str = ASKER, apply: bool = False
+    ) -> dict[str, Any]:
+        """Archive a room; it can still be listed and read."""
+        with self._ledger(apply=apply) as ledger:
+            room = room_of(ledger, ref)
+            plan = restoring.plan_archive(ledger, room, by=requested_by, reason=reason)
+            return _done(plan, apply=apply)
+
+    def restore_room_operation(
+        self, ref: str | Path, *, reason: str = "", requested_by: str = ASKER, apply: bool = False
+    ) -> dict[str, Any]:
+        """Bring an archived room back as it was."""
+        with self._ledger(apply=apply) as ledger:
+            room = room_of(ledger, ref)
+            plan = restoring.plan_unarchive(ledger, room, by=requested_by, reason=reason)
+            return _done(plan, apply=apply)
+
+    def apply_compile_policy_operation(
+        self,
+        ref: str | Path,
+        ids: Iterable[int | str],
+        *,
+        mode: Mode = "detailed-standin",
+        standin_message: str | None = None,
+        reason: str = "",
+        requested_by: str = ASKER,
+        apply: bool = False,
+    ) -> dict[str, Any]:
+        """Leave messages out, and show a text in their place unless the mode is `no-standin`.
+
+        `standin_message` is that text. Without one, `short-standin` says how many messages are
+        left out, and `detailed-standin` also who said them and how each begins. Raises ValueError
+        for another mode and for ids that do not exist.
+        """
+        if mode not in MODES:
+            raise InvalidInput(f"mode is one of {', '.join(MODES)}", field="mode")
+        refs = list(ids)
+        with self._ledger(apply=apply) as ledger:
+            room = room_of(ledger, ref)
+            if mode == "no-standin":
+                plan = operations.plan_exclude(room, refs, by=requested_by, reason=reason)
+            else:
+                text = standin_message or _summary(room, refs, detailed=mode == MODES[0])
+                plan = operations.plan_standin(room, refs, text, by=requested_by, reason=reason)
+            report = _done(plan, apply=apply)
+            if apply:
+                room.compile()
+        report["operation_type"] = "apply_compile_policy"
+        report["provenance"] = {**(report["provenance"] or {}), "mode": mode}
+        return report
+
+    def read_operation_log(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """Return the reports of the operations that were applied, oldest first.
+
+        Those of all rooms, archived ones too; `limit` keeps the newest.
+        """
+        with Ledger.open(self.root, read_only=True) as ledger:
+            found = operationlog.operations(ledger, limit=limit)
+            return [operation_shape(one.report) for one in found]
 
     def add_participant_operation(
         self,
@@ -210,6 +298,19 @@ def room_of(ledger: Ledger, ref: str | Path) -> Room:
         except ValueError:
             raise NotFound(f"there is no room at {text!r}", room=text) from None
     return ledger.room(text)
+
+
+def _summary(room: Room, refs: Sequence[int | str], *, detailed: bool) -> str:
+    """Return the text of a stand-in for which nobody has written one."""
+    first = "1 message is left out." if len(refs) == 1 else f"{len(refs)} messages are left out."
+    if not detailed:
+        return first
+    try:
+        said = [room.message(ref) for ref in refs]
+    except NotFound as error:
+        raise InvalidInput(error.message, field="refs") from None
+    lines = [f"#{m.ref} {m.author}: {one_line(m.body, _BEGINNING_CHARS)}" for m in said]
+    return "\n".join((first, *lines))
 
 
 def operation_shape(report: Mapping[str, Any]) -> dict[str, Any]:

@@ -172,7 +172,7 @@ def state_shape(room: Room) -> dict[str, Any]:
     return {
         "chat_id": chat_id(state.id),
         "chat_title": state.title,
-        "status": "active",
+        "status": room.status,
         "participants": list(state.members),
         "created_at": state.created_at,
         "updated_at": max([state.created_at, *times]),
@@ -213,6 +213,8 @@ def _reached(position: Mapping[str, int], primary: str) -> int:
 
 def warnings_of(room: Room) -> list[str]:
     """Say whether the room's state files can be read; what is asked for comes from its records."""
+    if room.tombstone is not None:
+        return []  # its files are in history, and its records are there too
     folder = room.ledger.root / room.path
     try:
         state_from_projections(
@@ -230,7 +232,7 @@ def unread_shape(item: UnreadRoom, warnings: list[str]) -> dict[str, Any]:
     return {
         "chat_id": chat_id(room.id),
         "chat_title": room.title,
-        "status": "active",
+        "status": room.status,
         "last_message_id": message_id(last),
         "last_seen_message_id": _reached(item.position, room.origin),
         "unread_count": item.count,
