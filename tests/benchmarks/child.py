@@ -45,7 +45,8 @@ def import_logs(root: str, *logs: str) -> None:
     from agent_chatroom_ledger.adapters.irc import import_irc
 
     begin = time.perf_counter()
-    with Ledger.open(root, create=True) as ledger:
+    # As `rooms import` opens it.
+    with Ledger.open(root, create=True, commit="group") as ledger:
         room = ledger.create_room("Channel")
         report = import_irc(ledger, room, [Path(log) for log in logs])
     say(

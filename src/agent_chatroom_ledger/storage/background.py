@@ -9,6 +9,7 @@ killed parent's frames are committed all the same.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import select
 import subprocess
@@ -160,6 +161,8 @@ def follow(root: Path, pipe: int) -> None:
     """Commit what comes into a ledger's journal until the pipe closes, then once more."""
     from agent_chatroom_ledger.storage.writer import Writer
 
+    # Building commits makes many small objects and no cycles; looking for them took a tenth.
+    gc.set_threshold(100_000, 50, 100)
     writer = Writer(Layout(root), commit="sync")
     busy = open_end = True
     while open_end:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # to end, the second laid out anew, the others joined again.
 SINGLES_MAX = 32
 GROWN_MAX = 12
-JOINED_MAX = 8
+JOINED_MAX = 24
 _GROWN_COMMITS = 16
 _PACKED_COMMITS = 200
 _JOINED_BYTES_MAX = 24 << 20  # a merge holds one pack and the merged index in memory

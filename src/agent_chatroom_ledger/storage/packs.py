@@ -117,6 +117,20 @@ def delta(base_size: int, target: bytes, head: int, tail: int) -> bytes:
     )
 
 
+@lru_cache(maxsize=8192)
+def _around_id(size: int, spot: int) -> tuple[bytes, bytes]:
+    """Return what stands before and after the twenty bytes of an id in the delta of a tree."""
+    numbers = size_number(size) * 2
+    tail = copy_instruction(spot + 20, size - spot - 20)
+    return numbers + copy_instruction(0, spot) + b"\x14", tail
+
+
+def replaced_id(older: bytes, spot: int) -> bytes:
+    """Build the delta of a tree of which one id, at `spot`, is another in its base."""
+    before, after = _around_id(len(older), spot)
+    return before + older[spot : spot + 20] + after
+
+
 def _common(a: bytes, b: bytes, most: int) -> int:
     low, high = 0, most
     while low < high:
@@ -259,6 +273,8 @@ class PackBuilder:
             run.newest = node
         elif len(run.older) % DEPTH_MAX == DEPTH_MAX - 1 or len(older) < _DELTA_BYTES_MIN:
             run.older.append((older, False))
+        elif head + tail + 20 == len(older) == len(node.data):
+            run.older.append((replaced_id(older, head), True))
         else:
             run.older.append((delta(len(node.data), older, head, tail), True))
         run.oids.append(oid)
