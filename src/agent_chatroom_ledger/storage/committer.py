@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 INDEX_LOCK_WAIT_SECONDS_MAX = 1.0
 INDEX_LOCK_HELD_SECONDS_MAX = 3.0
-PATIENCE_SECONDS = 0.003
+PATIENCE_SECONDS = 0.005
+_ROUNDS_MAX = 3
 _SWAPS_MAX = 50
 
 
@@ -139,7 +140,11 @@ class Committer:
         if not self.lock.acquire(unless=lambda: self.done(through), patience=patience):
             return
         try:
-            self.commit_locked()
+            for _ in range(_ROUNDS_MAX):
+                committed = self.commit_locked()
+                self.intake.refresh()
+                if self.intake.last_frame <= committed:
+                    break  # what others have appended meanwhile would wait for their own turn
             if self._checkpoint_is_due():
                 self._try(self.checkpoint_locked)
         finally:

@@ -24,7 +24,7 @@ LOCK_WAIT_SECONDS_MAX = 60.0
 _PAUSE_SECONDS_MIN = 0.0001
 _PAUSE_SECONDS_MAX = 0.002
 _BRISK_SECONDS = 0.02
-_BRISK_PAUSE = 0.0005
+_BRISK_PAUSE = 0.001
 
 if sys.platform == "win32":  # pragma: no cover - documented as untested
     import msvcrt
