@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-import re
-import uuid
 import warnings
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
-import msgspec
-
-from agent_chatroom_ledger.domain.clock import to_datetime
-from agent_chatroom_ledger.domain.names import check_author, crowd_directory
+from agent_chatroom_ledger.domain.names import check_author
 from agent_chatroom_ledger.errors import (
     Busy,
     Conflict,
     Corrupt,
     InvalidInput,
-    LedgerError,
     NotFound,
 )
 from agent_chatroom_ledger.room import Room
-from agent_chatroom_ledger.storage import reading, repository
+from agent_chatroom_ledger.storage import repository
 from agent_chatroom_ledger.storage.layout import find_root
 from agent_chatroom_ledger.storage.opened import Opened
 from agent_chatroom_ledger.storage.reading import ROOMS
-from agent_chatroom_ledger.storage.roomreader import RoomReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from types import TracebackType
 
     from agent_chatroom_ledger.consumers import Consumer
     from agent_chatroom_ledger.domain.records import Message
     from agent_chatroom_ledger.domain.tombstones import Tombstone
+    from agent_chatroom_ledger.listing import RoomSummary
     from agent_chatroom_ledger.storage.history import LogEntry
-    from agent_chatroom_ledger.storage.index import Index, RoomRow
+    from agent_chatroom_ledger.storage.index import Index
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.objects import Objects
     from agent_chatroom_ledger.storage.overlay import Overlay
@@ -46,31 +40,6 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.timeline import Timeline
     from agent_chatroom_ledger.storage.verify import Report
     from agent_chatroom_ledger.storage.writer import Stored, Transaction, Writer
-
-_CHAT_ID = re.compile(r"chat_([0-9a-f]{32})\Z", re.ASCII)
-
-
-class RoomSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A room in a list: who it is, and its newest record in each origin.
-
-    ``last`` is the number of the newest message in the origin that created the room, ``last_at``
-    the time of the newest message of all; 0 and None while the room is empty.
-    """
-
-    id: str
-    title: str
-    path: str
-    folder: str
-    slug: str
-    members: tuple[str, ...]
-    origin: str
-    created_at: datetime
-    created_by: str
-    positions: dict[str, int]
-    last: int
-    last_at: datetime | None
-    status: str = "active"
-
 
 class Ledger:
     """A repository of rooms. Open one with ``Ledger.open``; use it as a context manager.
@@ -211,30 +180,9 @@ class Ledger:
             from agent_chatroom_ledger.past import room_at
 
             return room_at(self, name, at)
-        if not str(name).strip():
-            raise InvalidInput("A room is named by path, slug, title or id.", field="room")
-        wanted = str(name).strip().rstrip("/")
-        source, overlay = self.look()
-        for path in _paths_of(wanted):
-            if reading.is_room(source, path, overlay):
-                return Room(self, path)
-        found = self._search(wanted)
-        if not found:
-            from agent_chatroom_ledger.archives import archived_under
+        from agent_chatroom_ledger.listing import find_room
 
-            archived = archived_under(self, wanted)
-            if len(archived) == 1:
-                return Room(self, archived[0].path, tombstone=archived[0])
-            if archived:
-                raise Conflict(
-                    f"{len(archived)} archived rooms are called {name[:80]!r}; name one by its id.",
-                    code="ambiguous",
-                    room=str(name)[:200],
-                    candidates=[tombstone.id for tombstone in archived[:10]],
-                )
-        if len(found) != 1:
-            raise self._not_one(name, found)
-        return Room(self, found[0].path)
+        return find_room(self, name)
 
     def archive_room(self, room: str | Room, *, by: str = "Ledger", reason: str = "") -> Tombstone:
         """Archive a room: a tombstone and a removed directory, one commit; history keeps it.
@@ -267,29 +215,9 @@ class Ledger:
         status: Literal["active", "archived", "all"] = "active",
     ) -> list[RoomSummary]:
         """Return the rooms of a status, by path, as they are now or were at a commit or time."""
-        found = self._active_rooms(at) if status != "archived" else []
-        if status != "active":
-            from agent_chatroom_ledger.archives import tombstones
+        from agent_chatroom_ledger.listing import list_rooms
 
-            source = self.look()[0] if at is None else self.source_at(at)
-            for stone in tombstones(source):
-                reader = RoomReader(self.source_at(stone.commit), None, stone.path)
-                summary = msgspec.structs.replace(_summary_of(reader), status="archived")
-                found.append(summary)
-        return sorted(found, key=lambda summary: (summary.path, summary.id))
-
-    def _active_rooms(self, at: str | datetime | None) -> list[RoomSummary]:
-        if at is None:
-            rows, heads = self.index.rooms_and_heads()
-            found = []
-            for row in rows:
-                mine = heads.get(row.path, ())
-                positions = {head.origin: head.last for head in mine}
-                newest = max((head.last_at for head in mine), default="")
-                found.append(_summary(row, positions, newest))
-            return found
-        source = self.source_at(at)
-        return [_summary_of(RoomReader(source, None, path)) for path in reading.rooms(source)]
+        return list_rooms(self, at, status)
 
     def consumer(self, name: str, cursor: str | Path | None = None) -> Consumer:
         """Return a consumer: its cursor is kept in the ledger, or in the file that is named.
@@ -430,33 +358,6 @@ class Ledger:
         """Return the writer, opened at the first write; Forbidden when open for reading only."""
         return self._storage.writer
 
-    def _search(self, name: str) -> list[RoomRow]:
-        chat = _CHAT_ID.match(name)
-        if chat is not None and (row := self.index.room_by_id(str(uuid.UUID(hex=chat[1])))):
-            return [row]
-        if row := self.index.room_by_id(name):
-            return [row]
-        if found := self.index.rooms_by_slug(name) or self.index.rooms_by_title(name):
-            return found
-        folder, _, title = name.removeprefix(f"{ROOMS}/").rpartition("/")
-        return [row for row in self.index.rooms_by_title(title) if folder and row.folder == folder]
-
-    def _not_one(self, name: str, found: list[RoomRow]) -> LedgerError:
-        if found:
-            return Conflict(
-                f"{len(found)} rooms are called {name[:80]!r}; name one by its path.",
-                code="ambiguous",
-                room=name[:200],
-                candidates=[row.path.removeprefix(f"{ROOMS}/") for row in found[:10]],
-            )
-        return NotFound(
-            f"There is no room {name[:80]!r}.",
-            room=name[:200],
-            candidates=[
-                row.path.removeprefix(f"{ROOMS}/") for row in self.index.candidates(name[:200])
-            ],
-        )
-
 
 def _recover(layout: Layout) -> None:
     """Finish what a killed process left, if anything, and make a fresh clone ready."""
@@ -476,36 +377,3 @@ def _recover(layout: Layout) -> None:
     finally:
         with suppress(Busy, Conflict, Corrupt):
             writer.close()
-
-
-def _paths_of(name: str) -> Iterator[str]:
-    """Yield the paths that a name can stand for."""
-    plain = name.removeprefix(f"{ROOMS}/")
-    yield f"{ROOMS}/{plain}"
-    folder, _, slug = plain.rpartition("/")
-    crowded = f"{folder}/{crowd_directory(slug)}/{slug}".lstrip("/")
-    yield f"{ROOMS}/{crowded}"
-
-
-def _summary(row: RoomRow | Any, positions: dict[str, int], last_at: str) -> RoomSummary:  # noqa: ANN401 - a row or a state
-    return RoomSummary(
-        id=row.id,
-        title=row.title,
-        path=row.path,
-        folder=row.folder,
-        slug=row.slug,
-        members=row.members,
-        origin=row.origin,
-        created_at=to_datetime(row.created_at),
-        created_by=row.created_by,
-        positions=positions,
-        last=positions.get(row.origin, 0),
-        last_at=to_datetime(last_at) if last_at else None,
-    )
-
-
-def _summary_of(reader: RoomReader) -> RoomSummary:
-    state = reader.state()
-    newest = max((m.at for m in reader.newest_of_each()), default=None)
-    at = "" if newest is None else newest.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return _summary(state, reader.positions(), at)

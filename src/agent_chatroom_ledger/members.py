@@ -10,7 +10,7 @@ from agent_chatroom_ledger.changes import Change, apply_change, plan_change
 from agent_chatroom_ledger.domain.names import check_author
 from agent_chatroom_ledger.domain.rooms import MEMBERS_ADD, MEMBERS_REMOVE, members_draft
 from agent_chatroom_ledger.errors import InvalidInput
-from agent_chatroom_ledger.ledger import RoomSummary
+from agent_chatroom_ledger.listing import RoomSummary
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger.changes import Facts

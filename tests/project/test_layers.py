@@ -28,6 +28,7 @@ LAYERS = {
     "following": 3,
     "hookcheck": 3,
     "hookscripts": 3,
+    "listing": 3,
     "members": 3,
     "operations": 3,
     "placement": 3,

@@ -84,7 +84,7 @@ class AdministrativeCalls:
                 by=requested_by,
                 reason=reason,
             )
-            return _done(plan, apply=apply)
+            return carried_out(plan, apply=apply)
 
     def archive_room_operation(
         self, ref: str | Path, *, reason: str = "", requested_by: str = ASKER, apply: bool = False
@@ -93,7 +93,7 @@ class AdministrativeCalls:
         with self._ledger(apply=apply) as ledger:
             room = room_of(ledger, ref)
             plan = restoring.plan_archive(ledger, room, by=requested_by, reason=reason)
-            return _done(plan, apply=apply)
+            return carried_out(plan, apply=apply)
 
     def restore_room_operation(
         self, ref: str | Path, *, reason: str = "", requested_by: str = ASKER, apply: bool = False
@@ -102,7 +102,7 @@ class AdministrativeCalls:
         with self._ledger(apply=apply) as ledger:
             room = room_of(ledger, ref)
             plan = restoring.plan_unarchive(ledger, room, by=requested_by, reason=reason)
-            return _done(plan, apply=apply)
+            return carried_out(plan, apply=apply)
 
     def apply_compile_policy_operation(
         self,
@@ -131,7 +131,7 @@ class AdministrativeCalls:
             else:
                 text = standin_message or _summary(room, refs, detailed=mode == MODES[0])
                 plan = operations.plan_standin(room, refs, text, by=requested_by, reason=reason)
-            report = _done(plan, apply=apply)
+            report = carried_out(plan, apply=apply)
             if apply:
                 room.compile()
         report["operation_type"] = "apply_compile_policy"
@@ -166,7 +166,7 @@ class AdministrativeCalls:
                 reason=reason,
                 threshold_chars=threshold_chars,
             )
-            return _done(plan, apply=apply)
+            return carried_out(plan, apply=apply)
 
     def remove_participant_operation(
         self,
@@ -180,7 +180,7 @@ class AdministrativeCalls:
         """Take somebody off the participants; what was said stays."""
         with self._ledger(apply=apply) as ledger:
             plan = members.plan_remove(room_of(ledger, ref), name, by=requested_by, reason=reason)
-            return _done(plan, apply=apply)
+            return carried_out(plan, apply=apply)
 
     def participant_coverage(
         self, name: str, status: Literal["active", "archived", "all"] = "active"
@@ -283,7 +283,7 @@ class AdministrativeCalls:
                 reason=request.reason,
                 by=request.by,
             )
-            return _done(plan, apply=apply)
+            return carried_out(plan, apply=apply)
 
     def _ledger(self, *, apply: bool) -> Ledger:
         return Ledger.open(self.root, read_only=not apply)
@@ -340,7 +340,8 @@ def _side(facts: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {**named, **{key: value for key, value in facts.items() if key not in known}}
 
 
-def _done(plan: Plan, *, apply: bool) -> dict[str, Any]:
+def carried_out(plan: Plan, *, apply: bool) -> dict[str, Any]:
+    """Return the report of a plan, or of what came of it when it is applied."""
     return operation_shape(plan.apply() if apply else plan.report)
 
 

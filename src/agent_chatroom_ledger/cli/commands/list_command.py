@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from agent_chatroom_ledger.cli.session import Session
-    from agent_chatroom_ledger.ledger import RoomSummary
+    from agent_chatroom_ledger.listing import RoomSummary
 
 
 @click.command("list")
