@@ -12,11 +12,11 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.storage.objects import COMMIT
 from agent_chatroom_ledger.storage.packmerge import apply_delta
+from agent_chatroom_ledger.storage.recent import Recent
 
 try:
     from isal.isal_zlib import decompress as _inflate
@@ -87,8 +87,7 @@ class PackReader:
 
     def __init__(self, layout: Layout) -> None:
         self._packs: list[_Pack] = []
-        self._kept: OrderedDict[tuple[int, int], tuple[int, bytes]] = OrderedDict()
-        self._kept_bytes = 0
+        self._kept: Recent[tuple[int, int], tuple[int, bytes]] = Recent(_KEPT_BYTES_MAX)
         try:
             names = sorted(os.listdir(layout.packs))
         except FileNotFoundError:
@@ -135,7 +134,6 @@ class PackReader:
         while True:
             found = self._kept.get((number, offset))
             if found is not None:
-                self._kept.move_to_end((number, offset))
                 break
             byte = data[offset]
             kind, size, shift, at = byte >> 4 & 7, byte & 15, 4, offset + 1
@@ -175,10 +173,7 @@ class PackReader:
         return kind, content
 
     def _keep(self, place: tuple[int, int], found: tuple[int, bytes]) -> None:
-        self._kept[place] = found
-        self._kept_bytes += len(found[1]) + 200
-        while self._kept_bytes > _KEPT_BYTES_MAX:
-            self._kept_bytes -= len(self._kept.popitem(last=False)[1][1]) + 200
+        self._kept.put(place, found, len(found[1]) + 200)
 
 
 def _check_version(index: mmap.mmap) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import OrderedDict
 from typing import NamedTuple
 
 from agent_chatroom_ledger.errors import Corrupt
+from agent_chatroom_ledger.storage.recent import Recent
 
 _ENTRY = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
 _ID_BYTES = 20
@@ -65,7 +65,7 @@ class TreeDiff:
     """
 
     def __init__(self) -> None:
-        self._layouts: OrderedDict[str, _Layout] = OrderedDict()
+        self._layouts: Recent[str, _Layout] = Recent(_LAYOUTS_MAX)
 
     def changes(self, path: str, old: tuple[str, bytes], new: tuple[str, bytes]) -> list[Change]:
         """Return how two versions of the directory at a path differ, given as id and bytes.
@@ -82,10 +82,8 @@ class TreeDiff:
         """Return the change when all that differs is one id; None for who compares in full."""
         layout = self._layouts.get(path)
         if layout is None or layout.oid not in {old[0], new[0]}:
-            layout = self._layouts[path] = _Layout(*new)
-            if len(self._layouts) > _LAYOUTS_MAX:
-                self._layouts.popitem(last=False)
-        self._layouts.move_to_end(path)
+            layout = _Layout(*new)
+            self._layouts.put(path, layout)
         was, now = old[1], new[1]
         place = _first_difference(was, now)
         number = bisect_right(layout.starts, place) - 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_chatroom_ledger.errors import Corrupt
@@ -12,6 +11,7 @@ from agent_chatroom_ledger.storage.layout import is_log
 from agent_chatroom_ledger.storage.objects import BLOB, COMMIT, TREE, parse_tree
 from agent_chatroom_ledger.storage.overlay import number_of
 from agent_chatroom_ledger.storage.packreader import PackReader
+from agent_chatroom_ledger.storage.recent import Recent
 from agent_chatroom_ledger.storage.source import CommitTree
 from agent_chatroom_ledger.storage.treediff import Change, Side, TreeDiff, entries_of
 
@@ -69,8 +69,7 @@ class HistoryCheck:
     def __init__(self, objects: Objects, found: Findings) -> None:
         self._objects = objects
         self._found = found
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
-        self._kept_bytes = 0
+        self._kept: Recent[str, bytes] = Recent(_REMEMBERED_BYTES)
         self._packs = PackReader(objects.layout)
         self._trees = TreeDiff()
         self._objects_read = 0
@@ -290,7 +289,6 @@ class HistoryCheck:
     def _read(self, oid: str, kind: int, path: str) -> bytes | None:
         known = self._kept.get(oid)
         if known is not None:
-            self._kept.move_to_end(oid)
             return known
         try:
             found, data = self._packs.get(oid) or self._objects.get(oid)
@@ -303,8 +301,5 @@ class HistoryCheck:
         if found != kind or name.hexdigest() != oid:
             self._found.error("bad_object", f"object {oid} of {path} is not what it is named", path)
             return None
-        self._kept[oid] = data
-        self._kept_bytes += len(data)
-        while self._kept_bytes > _REMEMBERED_BYTES:
-            self._kept_bytes -= len(self._kept.popitem(last=False)[1])
+        self._kept.put(oid, data, len(data))
         return data
