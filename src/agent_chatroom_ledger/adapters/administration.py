@@ -9,6 +9,7 @@ from agent_chatroom_ledger import members, operationlog, operations, placement, 
 from agent_chatroom_ledger.adapters.chatroom import chat_id
 from agent_chatroom_ledger.domain.display import one_line
 from agent_chatroom_ledger.domain.placements import MESSAGES_DUPLICATE, MESSAGES_PLACE
+from agent_chatroom_ledger.domain.references import parse_refs
 from agent_chatroom_ledger.domain.reports import operation_report
 from agent_chatroom_ledger.errors import InvalidInput, NotFound
 from agent_chatroom_ledger.ledger import Ledger
@@ -302,13 +303,14 @@ def room_of(ledger: Ledger, ref: str | Path) -> Room:
 
 def _summary(room: Room, refs: Sequence[int | str], *, detailed: bool) -> str:
     """Return the text of a stand-in for which nobody has written one."""
-    first = "1 message is left out." if len(refs) == 1 else f"{len(refs)} messages are left out."
+    places = list(dict.fromkeys(parse_refs(",".join(map(str, refs)), room.origin)))
+    first = f"{len(places)} messages are left out."
+    if len(places) == 1:
+        first = "1 message is left out."
     if not detailed:
         return first
-    try:
-        said = [room.message(ref) for ref in refs]
-    except NotFound as error:
-        raise InvalidInput(error.message, field="refs") from None
+    reader = room.reader()
+    said = [message for place in places if (message := reader.find(*place)) is not None]
     lines = [f"#{m.ref} {m.author}: {one_line(m.body, _BEGINNING_CHARS)}" for m in said]
     return "\n".join((first, *lines))
 

@@ -44,6 +44,36 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Begin", ("demo", "completion")),
 )
 COMMANDS: tuple[str, ...] = tuple(name for _, names in SECTIONS for name in names)
+# What the earlier chatroom called its commands: hidden, and made by `cli.originals`.
+ORIGINALS = frozenset(
+    {
+        "add-participant",
+        "add-standin",
+        "apply-compile-policy",
+        "archive-room",
+        "clear-compile-policy",
+        "compile-policy",
+        "consumer-state",
+        "create-room",
+        "duplicate-message",
+        "duplicate-range",
+        "exclude-messages",
+        "include-messages",
+        "mark-seen",
+        "mark-version-prepped",
+        "operation-log",
+        "participant-coverage",
+        "place-message",
+        "place-range",
+        "remove-participant",
+        "render-consumer-lens",
+        "render-lens",
+        "restore-room",
+        "scan",
+        "update-message-versions",
+        "version-audit",
+    }
+)
 
 
 class LazyGroup(click.Group):
@@ -57,6 +87,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return one command; None when there is no such command."""
         del ctx
+        if cmd_name in ORIGINALS:
+            from agent_chatroom_ledger.cli.originals import command_of
+
+            return command_of(cmd_name)
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"agent_chatroom_ledger.cli.commands.{cmd_name}_command")
@@ -72,7 +106,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve the command, naming near ones when it does not exist."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+        known = name in COMMANDS or name in ORIGINALS
+        if not known and not name.startswith("-") and not ctx.resilient_parsing:
             import difflib
 
             near = difflib.get_close_matches(name, COMMANDS, 3)
