@@ -8,6 +8,7 @@ import pytest
 
 from agent_chatroom_ledger import InvalidInput, NotFound
 from agent_chatroom_ledger.differences import RoomDiff, VersionChange, compare
+from agent_chatroom_ledger.placement import place
 from agent_chatroom_ledger.storage import history
 
 if TYPE_CHECKING:
@@ -163,3 +164,15 @@ def test_a_commit_is_found_where_a_clock_ran_back(room: Room) -> None:
     commit = history.commit_of(ledger.objects, ledger.timeline, "rooms/nowhere", message)
     assert commit is not None
     assert f"Record: {message.id}\n" in commit.message
+
+
+def test_a_placement_touches_originals_and_copies(room: Room) -> None:
+    ledger = room.ledger
+    other = ledger.create_room("Other")
+    other.post_many([{"author": "Ann", "body": body} for body in ("x", "y", "z")])
+    place(room, "2", other, reason="it belongs there", by="Ann")
+    assert _kinds(room, 2) == ["messages.place", *_kinds(other, 4)[1:], "message"]
+    assert _kinds(room, 4) == ["message"]
+    assert _kinds(other, 2) == ["message"]
+    [entry] = ledger.log(other, message=4)
+    assert entry == ledger.log(room, message=2)[0]

@@ -91,7 +91,9 @@ def touching(room: Room, message: int | str | Message) -> Iterator[Message]:
             continue
         names.add(state.path)
         after = _as_shown(state.policy, place)
-        if _names(operation.data, place, names) or (before is not None and before != after):
+        if _names(_here(operation.data or {}, names), place, names) or (
+            before is not None and before != after
+        ):
             yield operation
 
 
@@ -99,6 +101,19 @@ def _as_shown(policy: Policy, place: tuple[str, int]) -> tuple[bool, tuple[Stand
     """Return what a policy does with a message."""
     concerned = (s for s in policy.standins if place in s.replaces or place == s.insert_after)
     return policy.excludes(*place), tuple(concerned)
+
+
+def _here(data: dict[str, Any], room: set[str]) -> dict[str, Any]:
+    """Return what of an operation's data is about this room.
+
+    A placement names the originals, which are the source's, and the copies, which are the target's.
+    """
+    left = dict(data)
+    for side, numbers in (("source", "messages"), ("target", "placed")):
+        facts = data.get(side)
+        if isinstance(facts, dict) and facts.get("id") not in room:
+            left.pop(numbers, None)
+    return left
 
 
 def _names(data: Any, place: tuple[str, int], room: set[str]) -> bool:  # noqa: ANN401 - JSON
