@@ -51,7 +51,7 @@ def stage(layout: Layout, data: bytes) -> str:
             files.sync_directory(layout.artifacts)
         else:
             files.replace(layout, place, data, sync=True)
-    failpoints.reach("artifacts.staged")
+        failpoints.reach("artifacts.staged")
     return name
 
 
