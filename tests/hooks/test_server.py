@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger import Ledger, versions
+from agent_chatroom_ledger.domain.versions import levels_shape
 from tests.hooks.conftest import Pair, git, run
 from tests.hooks.pushes import refused, taken, write_records
 
@@ -28,6 +29,29 @@ def test_everything_that_a_ledger_does_is_taken(pair: Pair) -> None:
         ledger.restore_room(other.id, by="Reviewer")
         ledger.archive_room("Review")
     pair.refresh()
+    taken(pair)
+
+
+def test_every_kind_of_operation_is_taken(pair: Pair) -> None:
+    with Ledger.open(pair.ledger) as ledger:
+        room, other = ledger.room("Review"), ledger.create_room("Planning")
+        room.add_member("Builder", by="Reviewer", reason="helps")
+        room.remove_member("Builder", by="Reviewer")
+        room.place("1-3", other, reason="belongs there", by="Reviewer")
+        room.duplicate("1", other, reason="again", by="Reviewer")
+        for fill in ("short", "long " * 5_000):
+            # The second is too large for a record, and becomes an artifact.
+            texts = (room.message(2).body, *(f"{fill} {level}" for level in range(1, 10)))
+            versions.set_versions(room, 2, levels_shape(texts), by="Editor")
+        versions.restore(room, 2, "HEAD~2", by="Editor")
+        ledger.archive_room(room)
+        again = ledger.create_room("Review")
+        again.post("Analyst", "in the old place")
+        ledger.restore_room(room.id)
+        ledger.room(room.id).post("Analyst", "in a new place")
+    pair.refresh()
+    assert list(pair.copy.glob("artifacts/*/*"))
+    assert (pair.copy / "rooms" / "review_2").is_dir()
     taken(pair)
 
 

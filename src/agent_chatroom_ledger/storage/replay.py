@@ -17,6 +17,7 @@ from agent_chatroom_ledger.domain.clock import from_micros
 from agent_chatroom_ledger.domain.frames import Frame, FrameRecord, ViewMark
 from agent_chatroom_ledger.domain.names import check_origin
 from agent_chatroom_ledger.domain.pages import parse_header
+from agent_chatroom_ledger.domain.policy import ranges_of
 from agent_chatroom_ledger.domain.records import decode_record
 from agent_chatroom_ledger.errors import InvalidInput, LedgerError
 from agent_chatroom_ledger.storage import artifacts, reading
@@ -259,7 +260,7 @@ class Replay:
             path = self._builder.place_of(log, claim.n)
             data = self._file(commit.tree, path)
             line = data[data.rfind(b"\n", 0, -1) + 1 : -1] if data.endswith(b"\n") else b""
-            if _names(line, claim):
+            if _is_named(line, claim):
                 return FrameRecord(log, msgspec.Raw(line))
         raise _not_added(claim)
 
@@ -286,17 +287,13 @@ class Replay:
                 wanted.setdefault(log, []).append(claim)
         found: dict[tuple[str, int], bytes] = {}
         for log, mine in wanted.items():
-            first = min(claim.n for claim in mine)
-            last = max(claim.n for claim in mine)
-            if last - first >= len(mine):
-                continue  # numbers have no gaps, so these are not what the log gained
-            for n, line in reading.records(tree, log, first - 1, last):
-                found[log, n] = line
+            for first, last in ranges_of(claim.n for claim in mine):
+                found.update({(log, n): x for n, x in reading.records(tree, log, first - 1, last)})
         entries = []
         for claim in claims:
             for log in self._logs(claim):
                 line = found.get((log, claim.n), b"")
-                if _names(line, claim):
+                if _is_named(line, claim):
                     entries.append(FrameRecord(log, msgspec.Raw(line)))
                     break
             else:
@@ -323,9 +320,15 @@ class Replay:
         return Frame(frame=claims.frame, at=at, views=tuple(marks))
 
 
-def _names(line: bytes, claim: Claim) -> bool:
-    """Tell cheaply whether a line may be the record of a claim; the ids of commits decide."""
-    return line.startswith(b'{"n":%d,' % claim.n)
+def _is_named(line: bytes, claim: Claim) -> bool:
+    """Tell cheaply whether a line may be the record of a claim; the ids of commits decide.
+
+    Two logs may hold what is claimed of an operation, so its id is looked at: the ledger gave it.
+    """
+    head = b'{"n":%d,"id":' % claim.n
+    if claim.log == reading.OPERATIONS:
+        head += msgspec.json.encode(claim.record_id)
+    return line.startswith(head)
 
 
 def _not_added(claim: Claim) -> InvalidInput:
