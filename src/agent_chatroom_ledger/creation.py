@@ -102,7 +102,7 @@ def creation_report(draft: Draft, record_id: str, at: str, ref: str) -> dict[str
     data = draft.data or {}
     actions = [Action(type=draft.kind, text=f"{draft.body} at {data['path']}")]
     if data["members"]:
-        actions.append(Action(type="members.add", text=f"Added {len(data['members'])} members"))
+        actions.append(Action(type="members.add", text=f"Added {_members(data['members'])}"))
     return operation_report(
         draft.kind,
         operation_id=record_id,
@@ -190,3 +190,7 @@ def placed(
 def _room_with_id(ledger: Ledger, room_id: str) -> RoomState | None:
     row = ledger.index.room_by_id(room_id)
     return None if row is None else Room(ledger, row.path).state()
+
+
+def _members(names: Sequence[str]) -> str:
+    return "1 member" if len(names) == 1 else f"{len(names)} members"

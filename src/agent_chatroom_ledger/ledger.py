@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.verify import Report
     from agent_chatroom_ledger.storage.writer import Stored, Transaction, Writer
 
+
 class Ledger:
     """A repository of rooms. Open one with ``Ledger.open``; use it as a context manager.
 

@@ -30,8 +30,10 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
     report = document["report"]
     place = report["room"].removeprefix("rooms/")
     yield f"{report['operation']}: {plain(place)}" if place else report["operation"]
+    # What is planned is said in the words of the record that would be written.
+    head = "" if document["applied"] else "would record: "
     for action in report["actions"]:
-        yield f"  {plain(action['text'])}"
+        yield f"  {head}{plain(action['text'])}"
     for warning in report["warnings"]:
         yield f"  warning: {plain(warning)}"
     for done in report.get("done", ()):
