@@ -131,8 +131,10 @@ class _Placement:
     # --- the plan --------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
-        known = self.target.ledger.index.find_ids(self.target.path, self.ids)
-        there = set(known) if self.kind == MESSAGES_PLACE else set()
+        there: set[str] = set()
+        if self.kind == MESSAGES_PLACE:
+            wanted = set(self.ids)
+            there = {m.id for m in self.target.reader().after() if m.id in wanted}
         skipped = [m for m, i in zip(self.messages, self.ids, strict=True) if i in there]
         steps = self._steps(len(self.messages) - len(skipped), len(skipped))
         return Plan(

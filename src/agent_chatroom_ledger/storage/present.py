@@ -306,7 +306,9 @@ class Present:
         return {
             record_id
             for record_id in record_ids
-            if (room, record_id) in self._ids or self._looked_up.get((room, record_id))
+            if (room, record_id) in self._ids
+            # The index may mean another id: only what it finds is read, and few ids are found.
+            or (self._looked_up.get((room, record_id)) and self.find_id(room, record_id))
         }
 
     def _has_room_in_base(self, room: str) -> bool:
