@@ -71,3 +71,16 @@ def test_operations_in_words_and_as_json(invoke: Invoke, ask: Ask) -> None:
     lines = invoke("operations", "review").stdout.splitlines()
     assert lines[0].endswith("review: Created the room Review (Ledger)")
     assert lines[1].endswith(" (Ana): noise")
+
+
+def test_archived_rooms_are_listed_when_asked_for(invoke: Invoke, ask: Ask) -> None:
+    """`rooms list --status` chooses; a list without it shows what one can write to."""
+    assert invoke("post", "two", "--create", "--as", "Analyst", "hello").exit_code == 0
+    ask("archive", "review", "--apply")
+    shown = {
+        status: [(r["path"], r["status"]) for r in ask("list", "--status", status)["rooms"]]
+        for status in ("active", "archived", "all")
+    }
+    one, two = ("rooms/review", "archived"), ("rooms/two", "active")
+    assert shown == {"active": [two], "archived": [one], "all": [one, two]}
+    assert "(archived)" in invoke("list", "--status", "all").stdout

@@ -7,7 +7,7 @@ them as JSON Schema.
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -145,6 +145,7 @@ class ListItem(Shape):
     id: str
     title: str
     path: str
+    status: Literal["active", "archived"]
     folder: str
     members: list[str]
     origin: Annotated[str, msgspec.Meta(description="the one that created the room")]

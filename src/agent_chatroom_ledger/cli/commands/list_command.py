@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -21,10 +21,22 @@ if TYPE_CHECKING:
 @click.command("list")
 @click.option("--folder", metavar="PATH", help="Only rooms in this folder and below it.")
 @click.option("--member", metavar="NAME", help="Only rooms that list this member.")
+@click.option(
+    "--status",
+    type=click.Choice(["active", "archived", "all"]),
+    default="active",
+    help="Which rooms; archived ones are left out unless asked for.",
+)
 @at_option
 @common
 @click.pass_obj
-def command(session: Session, folder: str | None, member: str | None, at: str | None) -> None:
+def command(
+    session: Session,
+    folder: str | None,
+    member: str | None,
+    status: Literal["active", "archived", "all"],
+    at: str | None,
+) -> None:
     """List the rooms.
 
     Shows each room's path and title, how many records it holds, and the time of the newest.
@@ -33,7 +45,7 @@ def command(session: Session, folder: str | None, member: str | None, at: str | 
     with indexed(session) if when is None else timed(session, when) as ledger:
         rooms = [
             room
-            for room in ledger.rooms(at=when)
+            for room in ledger.rooms(at=when, status=status)
             if (folder is None or _is_below(room.folder, folder.strip("/")))
             and (member is None or member in room.members)
         ]
@@ -49,6 +61,7 @@ def _shape(room: RoomSummary) -> dict[str, Any]:
         "id": room.id,
         "title": room.title,
         "path": room.path,
+        "status": room.status,
         "folder": room.folder,
         "members": list(room.members),
         "origin": room.origin,
@@ -63,7 +76,7 @@ def _lines(rooms: Iterable[RoomSummary]) -> Iterator[str]:
     rows = [
         (
             room.path.removeprefix("rooms/"),
-            room.title,
+            room.title if room.status == "active" else f"{room.title} ({room.status})",
             sum(room.positions.values()),
             "" if room.last_at is None else f"{room.last_at:%Y-%m-%d %H:%M:%SZ}",
         )
