@@ -242,6 +242,8 @@ def test_records_by_hand_are_refused(pair: Pair) -> None:
         ("rooms/fake/room.json", "foreign_file"),
         ("operations/other/00/00/00000001.jsonl", "foreign_records"),
         ("artifacts/ab/abcd", "foreign_file"),
+        ("Rooms/review/notes.txt", "foreign_file"),
+        ("Archive", "foreign_file"),
     ],
 )
 def test_the_ledgers_own_files_are_not_for_hands(pair: Pair, path: str, code: str) -> None:

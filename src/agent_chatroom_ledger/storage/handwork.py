@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from agent_chatroom_ledger.domain.names import fold_name
 from agent_chatroom_ledger.domain.tombstones import decode_tombstone, tombstone_path
 from agent_chatroom_ledger.errors import Corrupt, LedgerError, NotFound
-from agent_chatroom_ledger.storage import reading
+from agent_chatroom_ledger.storage import artifacts, reading
 from agent_chatroom_ledger.storage.layout import (
     ATTRIBUTES_FILE,
     LEDGER_FILE,
+    OPERATIONS,
     ROOMS,
     is_log,
     is_ours,
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.objects import Objects
     from agent_chatroom_ledger.storage.trees import Change
 
+_PLACES = frozenset(
+    {ROOMS, OPERATIONS, "archive", artifacts.ARTIFACTS, LEDGER_FILE, ATTRIBUTES_FILE}
+)
 _LOGS = (reading.MESSAGES, reading.OPERATIONS)
 _PROJECTIONS = ("room.json", "policy.json")
 _PROJECTION_DIRECTORIES = ("view", "versions")
@@ -73,6 +78,9 @@ def judge_change(
     gone: set[str] = set()
     for path, _, old, mode, new in changes:
         if not is_ours(path):
+            if new is not None and fold_name(path.partition("/")[0]) in _PLACES:
+                what = f"{work.name}: some file systems take {path} for a place of the ledger"
+                found.error("foreign_file", what, path)
             continue
         room = ""
         if path.startswith(f"{ROOMS}/"):
