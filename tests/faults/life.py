@@ -11,7 +11,8 @@ import os
 import warnings
 from typing import TYPE_CHECKING
 
-from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger import Ledger, versions
+from agent_chatroom_ledger.domain.versions import Bundle, levels_shape
 from agent_chatroom_ledger.errors import LedgerError, NotYetCommitted
 from tests.faults import workload
 from tests.faults.soundness import Acknowledged, Notebook
@@ -51,8 +52,10 @@ class Life:
         self.attempt(lambda: room.exclude("2", by="Reviewer", reason="noise"))
         self.attempt(room.compile)
         self.acknowledge(ledger, room)
+        self.prepare(room, 1, "short")
         for number in range(3, POSTS):
             self.post(room, number)
+        self.prepare(room, 3, "x" * 9_000)
         self.attempt(ledger.flush)
         self.acknowledge(ledger, room)
         self.post(room, POSTS)
@@ -92,6 +95,15 @@ class Life:
             if now != before and error.code != "sync_failed":  # which says that it may be there
                 raise AssertionError(f"{error.code}: refused, but written") from error
             call()
+
+    def prepare(self, room: Room, n: int, fill: str) -> None:
+        """Set a message's versions: a long text makes an artifact, which waits for its commit."""
+        texts = (room.message(n).body, *(f"{fill} {level}" for level in range(1, 10)))
+        found = self.attempt(
+            lambda: versions.set_versions(room, n, levels_shape(texts), by="Editor")
+        )
+        assert isinstance(found, Bundle)
+        assert found.levels == texts
 
     def note(self, *messages: Message) -> None:
         self.notebook.note(ROOM, *messages)
