@@ -142,3 +142,24 @@ def test_a_room_deleted_with_plain_git_comes_back(room: Room, git: Git) -> None:
         assert not (root / room.path).exists()
         assert plan.apply()["target"]["path"] == room.path
         assert ledger.room("design-review").messages() == messages
+
+
+def test_a_deleted_room_comes_back_as_it_was_at_a_commit(room: Room, git: Git) -> None:
+    """`--from` on a room that somebody deleted: the room first, then what it was."""
+    root, messages = room.ledger.root, room.messages()
+    room.exclude(1, by="Ana")
+    room.ledger.flush()
+    commit = git(root, "rev-parse", "HEAD").strip()
+    policy = room.policy()
+    room.clear_policy()
+    room.ledger.close()
+    git(root, "rm", "-rq", room.path)
+    git(root, "commit", "-qm", "gone")
+    with Ledger.open(root, read_only=True) as ledger, pytest.raises(NotFound):
+        ledger.room(room.path.rpartition("/")[2])
+    with Ledger.open(root) as ledger:
+        plan = restoring.plan_bring_back(ledger, "design-review", commit, only=("policy",))
+        assert plan is not None
+        plan.apply()
+        back = ledger.room("design-review")
+        assert (back.messages(), back.policy()) == (messages, policy)

@@ -57,7 +57,8 @@ def find_room(ledger: Ledger, name: str) -> Room:
     for path in _paths_of(wanted):
         if reading.is_room(source, path, overlay):
             return Room(ledger, path)
-    found = _search(ledger, wanted)
+    # The index follows the journal, and somebody may have removed a room with plain git since.
+    found = [row for row in _search(ledger, wanted) if reading.is_room(source, row.path, overlay)]
     if not found:
         from agent_chatroom_ledger.archives import archived_under
 

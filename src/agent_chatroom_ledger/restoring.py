@@ -95,11 +95,22 @@ def plan_unarchive(ledger: Ledger, room: Room, *, by: str = "Ledger", reason: st
     )
 
 
-def plan_bring_back(ledger: Ledger, name: str) -> Plan | None:
+def plan_bring_back(
+    ledger: Ledger,
+    name: str,
+    source: str | datetime | None = None,
+    *,
+    only: Iterable[Part] = PARTS,
+    by: str = "Ledger",
+    reason: str = "",
+) -> Plan | None:
     """Plan to put back a room whose directory a commit that is not the ledger's removed.
 
-    The room is named by its path or the last part of it. None when no such room is missing.
+    The room is named by its path or the last part of it. With ``source`` its policy, members and
+    versions then become what they were at that commit or time. None when no such room is missing.
     """
+    # A revision such as HEAD~2 names another commit once the room is back.
+    commit = None if source is None else ledger.commit_at(source)
     plain = name.removeprefix(f"{reading.ROOMS}/").strip("/")
     report = ledger.verify()
     missing = tuple(
@@ -114,13 +125,19 @@ def plan_bring_back(ledger: Ledger, name: str) -> Plan | None:
 
     def carry_out() -> dict[str, Any]:
         done = ledger.mend(dataclasses.replace(report, issues=missing))
-        state = ledger.room(path).state()
+        room = ledger.room(path)
+        if commit is not None:
+            plan = plan_restore_from(room, commit, only=only, by=by, reason=reason)
+            plan.apply()
+            done += list(plan.actions)
+        state = room.state()
         return {"done": done, "target": room_facts(state.id, state.title, state.path)}
 
+    then = () if commit is None else (f"then put back what it was at {commit[:12]}",)
     return Plan(
         operation="ledger.repair",
         room=path,
-        actions=(f"put back {path}, which a commit that is not the ledger's removed",),
+        actions=(f"put back {path}, which a commit that is not the ledger's removed", *then),
         target={"path": path},
         carry_out=carry_out,
     )

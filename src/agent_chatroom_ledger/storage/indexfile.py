@@ -59,7 +59,10 @@ def fingerprint(record_id: str) -> int:
 
     Who finds one looks at the record itself, so two ids with one fingerprint do no harm.
     """
-    from hashlib import blake2b  # most readers never fill or ask the index
+    try:
+        from _blake2 import blake2b  # CPython's own, without all that hashlib loads
+    except ImportError:
+        from hashlib import blake2b
 
     digest = blake2b(record_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

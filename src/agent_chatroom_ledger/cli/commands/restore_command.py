@@ -73,7 +73,10 @@ def _plan(
     try:
         room = ledger.room(name)
     except NotFound:
-        found = None if source else restoring.plan_bring_back(ledger, name)
+        parts = only or restoring.PARTS
+        found = restoring.plan_bring_back(
+            ledger, name, moment(source), only=parts, by=by, reason=reason
+        )
         if found is None:
             raise
         return found
