@@ -20,9 +20,16 @@ from tests.benchmarks.measure import REPOSITORY, SOURCES, Row, Scale
 
 sys.path.insert(0, str(SOURCES))
 
-from tests.benchmarks import importing, lenses, posting, pushing, reading
+from tests.benchmarks import archiving, importing, lenses, posting, pushing, reading
 
-GROUPS = {**posting.GROUPS, **importing.GROUPS, **pushing.GROUPS, **reading.GROUPS, **lenses.GROUPS}
+GROUPS = {
+    **posting.GROUPS,
+    **importing.GROUPS,
+    **pushing.GROUPS,
+    **reading.GROUPS,
+    **archiving.GROUPS,
+    **lenses.GROUPS,
+}
 _COPIES = 40
 
 
