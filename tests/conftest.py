@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,9 @@ def isolated_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     """Keep the user's git configuration, name, default ledger and language out of every test."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # A shell starts what runs in its background so; our children are to hear of Ctrl-C.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         for name in list(os.environ):
             if name.startswith(("GIT_", "ROOMS_")):
                 patch.delenv(name)
