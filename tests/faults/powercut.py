@@ -12,6 +12,7 @@ import os
 import resource
 import shutil
 import stat
+import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ _PAGE_BYTES = 4096
 class Shadow:
     """Listens to the syncs of this process and knows what of `root` is durable.
 
-    Inodes are kept open, so that the system gives none of their numbers to another file.
+    Inodes are kept open, so that the system gives none of their numbers to another file. Files are
+    synced by several threads at once, and a directory is read by one at a time: `guard` it.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self.guard = threading.RLock()
         self._bytes: dict[int, bytes] = {}
         self._names: dict[int, dict[str, int]] = {}
         self._open: dict[int, int] = {}
@@ -57,14 +60,15 @@ class Shadow:
         os.fsync, os.fdatasync = fsync, fdatasync
 
     def _note(self, descriptor: int) -> None:
-        status = os.fstat(descriptor)
-        kept = self._open.setdefault(status.st_ino, descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            self._names[status.st_ino] = self._listing(kept)
-        else:
-            self._bytes[status.st_ino] = _content(kept)
-        if kept != descriptor:
-            os.close(descriptor)
+        with self.guard:
+            status = os.fstat(descriptor)
+            kept = self._open.setdefault(status.st_ino, descriptor)
+            if stat.S_ISDIR(status.st_mode):
+                self._names[status.st_ino] = self._listing(kept)
+            else:
+                self._bytes[status.st_ino] = _content(kept)
+            if kept != descriptor:
+                os.close(descriptor)
 
     def _listing(self, directory: int) -> dict[str, int]:
         found = {}

@@ -48,14 +48,15 @@ def cut_at_random(
 
         def at(_: str) -> None:
             nonlocal number
-            if random.random() < chance and (folder / "ledger").exists():
-                number += 1
-                cut = folder / f"cut-{number}"
-                cut.mkdir()
-                shadow.cut(cut / "ledger", random)
-                for name in ("notes", "notes.seen"):
-                    if (folder / name).exists():
-                        shutil.copy(folder / name, cut / name)
+            with shadow.guard:
+                if random.random() < chance and (folder / "ledger").exists():
+                    number += 1
+                    cut = folder / f"cut-{number}"
+                    cut.mkdir()
+                    shadow.cut(cut / "ledger", random)
+                    for name in ("notes", "notes.seen"):
+                        if (folder / name).exists():
+                            shutil.copy(folder / name, cut / name)
 
         failpoints.observe(at)
         act()
