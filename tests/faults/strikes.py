@@ -58,14 +58,14 @@ def _points(folder: Path, mode: Mode) -> dict[str, int]:
 
 
 def moments(tmp_path: Path, mode: Mode, *, more: bool) -> list[Moment]:
-    """Choose when to strike at each point: at some time, and the first or the last one."""
+    """Choose when to strike at each point: at some time; in sync mode the first or last one too."""
     random = Random(SEED)
     chosen = []
     for point, times in sorted(_points(tmp_path / "plain", mode).items()):
         whens = {random.randint(1, times)}
         if more:
             whens |= {1, times, *random.sample(range(1, times + 1), min(5, times))}
-        else:
+        elif mode == "sync":
             whens.add(random.choice((1, times)))
         chosen += [(point, when) for when in sorted(whens)]
     return chosen

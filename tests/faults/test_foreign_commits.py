@@ -55,8 +55,9 @@ def test_a_foreign_commit_at_any_point_fails_or_loses_nothing(
     tmp_path: Path, mode: Mode, *, everything: bool, thorough: bool
 ) -> None:
     """`git add` of one file or of all that git sees, then `git commit`, between any two steps."""
-    # Each mode takes half of the moments, and both take every kind of point.
-    chosen = moments(tmp_path, mode, more=thorough)[mode == "group" :: 2]
+    # Each of the four ways takes its share of the moments, and all take every kind of point.
+    share = slice(0, None) if thorough else slice(2 * (mode == "group") + everything, None, 4)
+    chosen = moments(tmp_path, mode, more=thorough)[share]
     made = []
     strike_at(
         tmp_path,
@@ -83,7 +84,7 @@ def test_tidying_up_at_any_point_takes_nothing_that_is_needed(
     strike_at(
         tmp_path,
         mode,
-        dict(moments(tmp_path, mode, more=thorough)).items(),  # one moment for every point
+        moments(tmp_path, mode, more=thorough)[mode == "group" :: 3],
         strike=lambda _, folder: tidy(folder / "ledger"),
         check=lambda folder: assert_sound(folder / "ledger", noted(folder / "notes")),
     )
