@@ -131,12 +131,21 @@ class Room:
         """The names on the member list now."""
         return self.state().members
 
+    @property
+    def listed_members(self) -> tuple[str, ...]:
+        """The names on the member list when the room was looked up."""
+        return self._fixed().members
+
     def state(self, at: str | datetime | None = None) -> RoomState:
         """Return the room's state now, or as it was at a commit or time."""
         state = self.reader(at).state()
         if at is None:
             self._row = state
         return state
+
+    def refolded(self) -> Room:
+        """Return the same room with title, members and origin from its records alone."""
+        return Room(self._ledger, self.path, self.reader().folded_state(), self._tombstone)
 
     def policy(self, at: str | datetime | None = None) -> Policy:
         """Return which messages are left out, and which stand-ins are shown."""
@@ -205,7 +214,7 @@ class Room:
     def lens(self, at: str | datetime | None = None) -> Lens:
         """Return the room as its policy shows it, from the logs alone."""
         reader = self.reader(at)
-        policy = reader.state().policy
+        policy = reader.folded_state().policy
         messages = reader.messages()
         return Lens(
             room=self,

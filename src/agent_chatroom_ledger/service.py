@@ -225,8 +225,9 @@ class ChatroomService(AdministrativeCalls, VersionCalls):
         """Return an item for every room with unread messages; nothing is moved or written.
 
         Only rooms that list the agent, unless `participant_gated` is off. Source `state` asks the
-        ledger's index; `canonical` (or `messages`) counts the records themselves and warns of
-        state files that cannot be read. Raises ValueError for a cursor file that is another
+        ledger's index; `canonical` (or `messages`) counts the records themselves, knows titles
+        and members from them too, and warns of state files that cannot be read or are not what
+        the records make them. Raises ValueError for a cursor file that is another
         agent's or of another schema.
         """
         _check(status, _STATUSES, "status")
@@ -237,10 +238,14 @@ class ChatroomService(AdministrativeCalls, VersionCalls):
                 found = consumer.unread(members_only=participant_gated)
                 return [unread_shape(item, []) for item in found]
             rooms = [_listed(ledger, summary) for summary in ledger.rooms(status=status)]
+            if source != "state":
+                rooms = [room.refolded() for room in rooms]
+            if participant_gated:
+                rooms = [room for room in rooms if agent in room.listed_members]
             if not rooms:
                 consumer.cursor()  # a file that is not the agent's is an error all the same
                 return []
-            listed = consumer.unread(rooms, members_only=participant_gated)
+            listed = consumer.unread(rooms)
             return [unread_shape(item, warnings_of(item.room)) for item in listed]
 
     def render_chat_lens(self, ref: str | Path, *, source: str = "canonical") -> dict[str, Any]:

@@ -205,3 +205,25 @@ def test_a_broken_cursor_of_a_consumer_is_found(service: ChatroomService, room_i
     broken(consumer.cursor_path)
     codes = [issue["code"] for issue in service.verify()["issues"]]
     assert codes == ["consumer_state_invalid"]
+
+
+@pytest.mark.broken_on_purpose
+def test_a_stale_state_is_not_believed(service: ChatroomService, tmp_path: Path) -> None:
+    """Titles, members, counts and the lens come from the records, whatever files say."""
+    room = service.create_chat("Stale", participants=["Reviewer"])
+    chat = room["state"]["chat_id"]
+    for text in ("one", "two"):
+        service.post_message(chat, "Reviewer", text)
+    folder = Path(room["state_path"]).parent
+    state, policy = folder / "room.json", folder / "policy.json"
+    state.write_text(state.read_text().replace("Stale", "Forged").replace("Reviewer", "Nobody"))
+    service.exclude_messages(chat, [1])
+    hidden = policy.read_bytes()
+    service.include_messages(chat, [1])
+    policy.write_bytes(hidden)
+    (item,) = service.scan_unread("Reviewer", tmp_path / "cursor.json", source="canonical")
+    assert (item["chat_title"], item["unread_count"]) == ("Stale", 2)
+    assert "not what its records make it" in item["warnings"][0]
+    lens = service.render_chat_lens(chat)
+    assert [message["message_id"] for message in lens["messages"]] == [1, 2]
+    assert "not what its records make it" in lens["warnings"][0]

@@ -212,7 +212,7 @@ def _reached(position: Mapping[str, int], primary: str) -> int:
 
 
 def warnings_of(room: Room) -> list[str]:
-    """Say whether the room's state files can be read; what is asked for comes from its records."""
+    """Say what is wrong with the room's state files; what is asked for comes from its records."""
     if room.tombstone is not None:
         return []  # its files are in history, and its records are there too
     folder = room.ledger.root / room.path
@@ -222,6 +222,9 @@ def warnings_of(room: Room) -> list[str]:
         )
     except (OSError, Corrupt) as error:
         return [f"the state of {room.path} cannot be read ({error}); its records were used"]
+    reader = room.reader()
+    if reader.state() != reader.folded_state():
+        return [f"the state of {room.path} is not what its records make it; they were used"]
     return []
 
 

@@ -138,7 +138,30 @@ def _fitting(layout: Layout, chosen: Sequence[OwnPack]) -> list[OwnPack]:
 
 
 def _merge(layout: Layout, own: list[OwnPack], chosen: Sequence[OwnPack], level: int) -> bool:
-    """Merge some packs of a size class into one; False when their sum would be too large."""
+    """Merge some packs of a size class into one; False when it has to be left alone.
+
+    That is so when their sum would be too large, and when a foreign repack takes one away while it
+    is read. Raises Corrupt for one that is there and damaged.
+    """
+    try:
+        return _merge_whole(layout, own, chosen, level)
+    except (Corrupt, OSError, struct.error, zlib.error, LookupError, ValueError) as error:
+        for pack in chosen:
+            for suffix in ("pack", "idx"):
+                if not os.path.exists(f"{layout.packs}/pack-{pack.name}.{suffix}"):
+                    return False
+        if isinstance(error, Corrupt | OSError):
+            raise
+        raise Corrupt(
+            f"one of the packs {', '.join(pack.name for pack in chosen[:9])} is damaged "
+            f"({type(error).__name__}); run `rooms verify`",
+            code="bad_pack",
+        ) from error
+
+
+def _merge_whole(
+    layout: Layout, own: list[OwnPack], chosen: Sequence[OwnPack], level: int
+) -> bool:
     sizes = [os.path.getsize(f"{layout.packs}/pack-{pack.name}.pack") for pack in chosen]
     if sum(sizes) > _JOINED_BYTES_MAX:
         return False
