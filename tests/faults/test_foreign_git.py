@@ -14,6 +14,7 @@ import pytest
 
 from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.errors import Busy, Conflict, NotFound, NotYetCommitted
+from agent_chatroom_ledger.storage import packmerge
 from tests.faults import children, workload
 from tests.faults.soundness import Acknowledged, Notebook, assert_sound, git, noted
 
@@ -197,6 +198,30 @@ def test_gc_and_repack_in_a_loop_beside_writers_and_readers(root: Path, tmp_path
     assert ends == [0, 0, 0]
     git(root, "gc", "-q", "--prune=now")
     assert_sound(root, noted(*notebooks))
+
+
+def test_a_pack_that_is_taken_away_while_it_is_merged_stops_nothing(
+    root: Path, told: list[Acknowledged], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A merge is given up for a repack that is faster, and no call fails because of it."""
+    for name, value in (("SINGLES_MAX", 4), ("GROWN_MAX", 3), ("_GROWN_COMMITS", 4)):
+        monkeypatch.setattr(packmerge, name, value)
+    count = packmerge.object_count
+    repacked = []
+
+    def count_and_lose(path: str) -> int:
+        found = count(path)
+        git(root, "repack", "-q", "-a", "-d")
+        repacked.append(path)
+        return found
+
+    monkeypatch.setattr(packmerge, "object_count", count_and_lose)
+    with Ledger.open(root) as ledger:
+        room = ledger.room("design-review")
+        told += [Acknowledged.of(room.path, room.post("A", f"{n}")) for n in range(30)]
+        ledger.flush()
+    assert repacked, "nothing was ever merged"
+    assert_sound(root, told)
 
 
 @pytest.mark.parametrize("name", ["index.lock", "refs/heads/main.lock"])

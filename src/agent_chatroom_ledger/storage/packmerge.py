@@ -125,9 +125,16 @@ def _is_protected(layout: Layout, name: str, listed: bytes) -> bool:
     return os.path.exists(f"{layout.packs}/pack-{name}.keep")
 
 
+def _size(layout: Layout, pack: OwnPack) -> int:
+    try:
+        return os.path.getsize(f"{layout.packs}/pack-{pack.name}.pack")
+    except FileNotFoundError:
+        return _JOINED_BYTES_MAX + 1  # a foreign repack has just taken it away
+
+
 def _fitting(layout: Layout, chosen: Sequence[OwnPack]) -> list[OwnPack]:
     """Return the packs that one merge can hold, the smallest of them, in their order."""
-    sizes = {p.name: os.path.getsize(f"{layout.packs}/pack-{p.name}.pack") for p in chosen}
+    sizes = {pack.name: _size(layout, pack) for pack in chosen}
     total, taken = 0, set()
     for name in sorted(sizes, key=sizes.__getitem__):
         total += sizes[name]
@@ -159,9 +166,7 @@ def _merge(layout: Layout, own: list[OwnPack], chosen: Sequence[OwnPack], level:
         ) from error
 
 
-def _merge_whole(
-    layout: Layout, own: list[OwnPack], chosen: Sequence[OwnPack], level: int
-) -> bool:
+def _merge_whole(layout: Layout, own: list[OwnPack], chosen: Sequence[OwnPack], level: int) -> bool:
     sizes = [os.path.getsize(f"{layout.packs}/pack-{pack.name}.pack") for pack in chosen]
     if sum(sizes) > _JOINED_BYTES_MAX:
         return False
