@@ -64,6 +64,7 @@ def test_a_file_may_lie_where_the_caller_wants_it(layout: Layout, tmp_path: Path
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["mine.json"]
 
 
+@pytest.mark.broken_on_purpose
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -86,6 +87,7 @@ def test_a_foreign_file_is_refused_and_kept(
     assert file.path.read_bytes() == before
 
 
+@pytest.mark.broken_on_purpose
 @pytest.mark.parametrize("content", ["", "{", "[]", '"x"', "\x00", '{"rooms": []}'])
 def test_a_damaged_file_is_an_error_and_no_first_run(layout: Layout, content: str) -> None:
     file = owned(layout)
