@@ -197,3 +197,10 @@ def test_every_post_is_a_commit_and_git_status_is_clean(
     assert int(git("rev-list", "--count", "main")) >= before + 1
     assert "Reviewer: A synthetic observation." in git("log", "--format=%s", "-3")
     assert git("status", "--porcelain") == ""
+
+
+def test_a_view_that_lags_behind_is_dirty(service: ChatroomService, room_id: str) -> None:
+    left = service.post_message(room_id, "Reviewer", "not compiled yet", compile_after=False)
+    assert left["state"]["compile"]["status"] == "dirty"
+    service.compile_chat(room_id)
+    assert service.load_chat(room_id)["state"]["compile"]["status"] == "clean"
