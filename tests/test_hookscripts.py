@@ -23,7 +23,7 @@ def root(make_ledger: MakeLedger) -> Path:
 
 
 def test_the_ready_hooks_are_what_is_installed() -> None:
-    ready = REPOSITORY / "hooks"
+    ready = REPOSITORY / "hooks" / "git"
     assert {path.name for path in ready.iterdir()} == set(hookscripts.ALL_HOOKS)
     for name in hookscripts.ALL_HOOKS:
         assert (ready / name).read_text(encoding="utf-8") == hookscripts.script(name)
