@@ -9,6 +9,8 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from agent_chatroom_ledger.changes import (
     Change,
     Facts,
@@ -36,7 +38,7 @@ from agent_chatroom_ledger.plans import Plan
 from agent_chatroom_ledger.storage import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from agent_chatroom_ledger.domain.policy import Policy
     from agent_chatroom_ledger.domain.records import Draft, Message
@@ -141,9 +143,16 @@ def clear_policy(room: Room, *, by: str = "Ledger", reason: str = "") -> Policy:
     return _apply(room, _clearing(by, reason))
 
 
-def plan_exclude(room: Room, refs: Refs, *, by: str = "Ledger", reason: str = "") -> Plan:
-    """Plan to leave messages out."""
-    return _plan(room, _exclusion(refs, by, reason))
+def plan_exclude(
+    room: Room,
+    refs: Refs,
+    *,
+    by: str = "Ledger",
+    reason: str = "",
+    facts: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Plan to leave messages out; ``facts`` are kept in the report, with who asked and why."""
+    return _plan(room, _with_facts(_exclusion(refs, by, reason), facts))
 
 
 def plan_include(room: Room, refs: Refs, *, by: str = "Ledger", reason: str = "") -> Plan:
@@ -162,8 +171,9 @@ def plan_standin(
     standin_id: str | None = None,
     by: str = "Ledger",
     reason: str = "",
+    facts: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Plan to show a text in the place of messages."""
+    """Plan to show a text in the place of messages; ``facts`` are kept in the report."""
     change = _standin(
         replaces,
         body,
@@ -174,7 +184,7 @@ def plan_standin(
         by=by,
         reason=reason,
     )
-    return _plan(room, change)
+    return _plan(room, _with_facts(change, facts))
 
 
 def plan_clear(room: Room, *, by: str = "Ledger", reason: str = "") -> Plan:
@@ -241,6 +251,10 @@ def _standin(
         )
 
     return Change(kind=POLICY_STANDIN, make=make, by=by, reason=reason)
+
+
+def _with_facts(change: Change, facts: Mapping[str, Any] | None) -> Change:
+    return msgspec.structs.replace(change, facts=dict(facts)) if facts else change
 
 
 def _next_standin_id(state: RoomState) -> str:

@@ -300,7 +300,7 @@ class ChatroomService(AdministrativeCalls, VersionCalls):
                 "ok": report.ok,
                 "error_count": report.error_count,
                 "issues": [issue.as_dict() for issue in report.issues],
-                "chats": len(ledger.rooms()),
+                "chats": len(ledger.rooms(status="all")),
             }
 
     def _chat(self, room: Room) -> dict[str, Any]:

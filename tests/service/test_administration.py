@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_chatroom_ledger.errors import Conflict
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -174,6 +176,9 @@ def test_a_policy_is_applied_in_three_modes(
     done = service.apply_compile_policy_operation(chat, [1, 2], mode=mode, apply=True)
     check(done, applied=True, kind="apply_compile_policy")
     assert done["provenance"]["mode"] == mode
+    logged = service.read_operation_log(limit=1)[0]
+    check(logged, applied=True, kind="apply_compile_policy")
+    assert logged["provenance"]["mode"] == mode
     texts = [m["message"] for m in service.render_chat_lens(chat)["messages"]]
     assert texts == ([] if shown is None else [shown])
     assert service.load_chat(chat)["state"]["compile"]["status"] == "clean"
@@ -196,3 +201,50 @@ def test_only_applied_operations_enter_the_log(service: ChatroomService, chat: s
     assert [report["operation_type"] for report in log] == ["create_room", "add_participant"]
     assert log[1] == done
     assert service.read_operation_log(limit=1) == [done]
+
+
+def test_a_dry_run_is_the_default_of_every_operation(
+    service: ChatroomService, chat: str, tmp_path: Path
+) -> None:
+    target = service.create_chat("Target")["state"]["chat_id"]
+    service.post_message(chat, "Ana", "First.")
+    place = {"placement_reason": "why"}
+    before = ledger_files(tmp_path)
+    dry = [
+        service.create_room_operation("New"),
+        service.archive_room_operation(chat),
+        service.add_participant_operation(chat, "Ben"),
+        service.remove_participant_operation(chat, "Ana"),
+        service.place_message_operation(chat, 1, target, **place),
+        service.place_range_operation(chat, 1, 1, target, **place),
+        service.duplicate_message_operation(chat, 1, target, **place),
+        service.duplicate_range_operation(chat, 1, 1, target, **place),
+        service.apply_compile_policy_operation(chat, [1]),
+    ]
+    for report in dry:
+        assert (report["dry_run"], report["applied"]) == (True, False)
+        assert all(action["status"].startswith("would_") for action in report["actions"])
+    assert ledger_files(tmp_path) == before
+    service.archive_chat(chat)
+    before = ledger_files(tmp_path)
+    assert service.restore_room_operation(chat)["dry_run"]
+    assert ledger_files(tmp_path) == before
+
+
+def test_an_archived_room_takes_no_posts_and_is_verified(
+    service: ChatroomService, chat: str
+) -> None:
+    service.archive_chat(chat)
+    with pytest.raises(Conflict, match="archived"):
+        service.post_message(chat, "Ana", "Late.")
+    assert service.verify()["chats"] == 1
+
+
+def ledger_files(folder: Path) -> dict[str, bytes]:
+    """Return every file of the ledger, without what is derived or only locked."""
+    private = folder / "rooms" / ".git" / "ledger"
+    return {
+        str(path): path.read_bytes()
+        for path in sorted((folder / "rooms").rglob("*"))
+        if path.is_file() and private not in path.parents
+    }

@@ -227,3 +227,11 @@ def test_a_stale_state_is_not_believed(service: ChatroomService, tmp_path: Path)
     lens = service.render_chat_lens(chat)
     assert [message["message_id"] for message in lens["messages"]] == [1, 2]
     assert "not what its records make it" in lens["warnings"][0]
+
+
+def test_marking_an_earlier_message_does_not_move_back(
+    service: ChatroomService, room_id: str, cursor: Path
+) -> None:
+    service.mark_seen("Reviewer", cursor, room_id, message_id=2)
+    found = service.mark_seen("Reviewer", cursor, room_id, message_id=1)
+    assert found["positions"][room_id]["last_seen_message_id"] == 2

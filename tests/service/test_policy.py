@@ -158,3 +158,15 @@ def test_compiling_mends_a_broken_view(
     page.unlink()
     service.compile_chat(room_id)
     assert page.read_bytes() == right
+
+
+def test_a_blank_standin_is_refused(service: ChatroomService, room_id: str) -> None:
+    for blank in ("", " \n"):
+        with pytest.raises(ValueError, match="blank"):
+            service.add_standin(room_id, [1], blank)
+    assert len(service.render_chat_lens(room_id)["messages"]) == 2
+
+
+def test_another_source_of_a_lens_is_refused(service: ChatroomService, room_id: str) -> None:
+    with pytest.raises(ValueError, match="source"):
+        service.render_chat_lens(room_id, source="cache")

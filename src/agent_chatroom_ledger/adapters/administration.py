@@ -40,6 +40,8 @@ _TYPES: Final = {
     "policy.standin": "add_standin",
     "policy.clear": "clear_compile_policy",
 }
+# A policy that was applied with a mode is one of these operations.
+_MODAL: Final = frozenset({"policy.exclude", "policy.standin"})
 _FIELDS: Final = tuple(
     operation_report("", operation_id="", created_at="", requested_by="", applied=False)
 )
@@ -128,15 +130,17 @@ class AdministrativeCalls:
         with self._ledger(apply=apply) as ledger:
             room = room_of(ledger, ref)
             if mode == "no-standin":
-                plan = operations.plan_exclude(room, refs, by=requested_by, reason=reason)
+                plan = operations.plan_exclude(
+                    room, refs, by=requested_by, reason=reason, facts={"mode": mode}
+                )
             else:
                 text = standin_message or _summary(room, refs, detailed=mode == MODES[0])
-                plan = operations.plan_standin(room, refs, text, by=requested_by, reason=reason)
+                plan = operations.plan_standin(
+                    room, refs, text, by=requested_by, reason=reason, facts={"mode": mode}
+                )
             report = carried_out(plan, apply=apply)
             if apply:
                 room.compile()
-        report["operation_type"] = "apply_compile_policy"
-        report["provenance"] = {**(report["provenance"] or {}), "mode": mode}
         return report
 
     def read_operation_log(self, limit: int | None = None) -> list[dict[str, Any]]:
@@ -319,6 +323,8 @@ def operation_shape(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return a report as the earlier interface has it: exactly its fields, and its own names."""
     shape: dict[str, Any] = {field: report.get(field) for field in _FIELDS}
     shape["operation_type"] = _type_of(report["operation_type"], report)
+    if "mode" in (report["provenance"] or {}) and report["operation_type"] in _MODAL:
+        shape["operation_type"] = "apply_compile_policy"
     shape["source"] = _side(report["source"])
     shape["target"] = _side(report["target"])
     shape["actions"] = [
