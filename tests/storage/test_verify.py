@@ -167,6 +167,33 @@ def test_a_foreign_commit_that_changes_a_log(
     assert expected <= codes(layout, full=True)
 
 
+def test_a_view_that_lags_behind_is_a_warning(room: Room, layout: Layout, git: Git) -> None:
+    root = layout.root
+    old = git(root, "rev-parse", "HEAD").strip()
+    with Ledger.open(root) as ledger:
+        ledger.room(room.path).post("A", "one more")
+        ledger.room(room.path).compile()
+    git(root, "checkout", "-q", old, "--", f"{room.path}/view")
+    git(root, "commit", "-q", "-m", "an older view")
+    assert codes(layout) == {"compiled_stale"}
+    assert verify(layout).ok
+    git(root, "rm", "-rq", f"{room.path}/view")
+    git(root, "commit", "-q", "-m", "no view")
+    assert codes(layout) == {"compiled_stale"}
+
+
+@pytest.mark.broken_on_purpose
+def test_a_view_that_is_ahead_of_its_log_is_an_error(room: Room, layout: Layout, git: Git) -> None:
+    root = layout.root
+    old = git(root, "rev-parse", "HEAD").strip()
+    with Ledger.open(root) as ledger:
+        ledger.room(room.path).post("A", "one more")
+        ledger.room(room.path).compile()
+    git(root, "checkout", "-q", old, "--", f"{room.path}/messages")
+    git(root, "commit", "-q", "-m", "an older log")
+    assert {"view_ahead", "log_changed"} <= codes(layout)
+
+
 @pytest.mark.broken_on_purpose
 def test_a_foreign_commit_that_adds_a_record(room: Room, layout: Layout, git: Git) -> None:
     path = max((layout.root / room.path / "messages").rglob("*.jsonl"))
