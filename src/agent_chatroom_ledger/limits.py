@@ -27,6 +27,8 @@ SLUG_BYTES_MAX: Final = 80
 FOLDER_DEPTH_MAX: Final = 8
 ROOM_PATH_BYTES_MAX: Final = 400
 MEMBERS_MAX: Final = 1_000
+# Names that one direct message goes to.
+DIRECT_NAMES_MAX: Final = 32
 ORIGIN_CHARS_MAX: Final = 32
 # A folder that holds this many rooms takes new ones in ``~xx`` directories.
 FOLDER_ROOMS_MAX: Final = 256
@@ -73,3 +75,32 @@ SUBJECT_CHARS_MAX: Final = 72
 PUSH_COMMITS_MAX: Final = 1_000_000
 # One stored line of a log, with the fields that a newer version may have added.
 RECORD_BYTES_MAX: Final = 4 * 1024 * 1024
+
+# What the agent hook takes, says and waits for.
+# A client's event; one that is larger is answered as if nothing were there.
+HOOK_INPUT_BYTES_MAX: Final = 32 * 1024 * 1024
+# Everything that an event is answered with, as UTF-8.
+HOOK_CONTEXT_BYTES_MAX: Final = 8_000
+# After so long the hook gives up by itself, well before the client does.
+HOOK_DEADLINE_SECONDS: Final = 5
+# After so long a client gives the hook up.
+HOOK_TIMEOUT_SECONDS: Final = 10
+# Stops of an agent that may be blocked between two prompts of its user.
+STOP_BLOCKS_MAX: Final = 3
+# How long an idle client is listened for.
+WAKE_SECONDS_MAX: Final = 28_800
+# The log of failures; the older half goes when it is full.
+HOOK_LOG_BYTES_MAX: Final = 262_144
+
+# What an agent is handed.
+# Messages that one call of the inbox hands over.
+DELIVER_MAX: Final = 200
+# The settings of a ledger, .git/ledger/config.toml.
+CONFIG_BYTES_MAX: Final = 65_536
+# Seconds after which a message may be called stale: a year.
+STALE_SECONDS_MAX: Final = 31_536_000
+# How often a waiting process looks at the journal, in milliseconds.
+POLL_MILLISECONDS_MIN: Final = 5
+POLL_MILLISECONDS_MAX: Final = 10_000
+# Messages that a session may be allowed to send.
+SENDS_MAX: Final = 1_000_000

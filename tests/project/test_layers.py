@@ -45,6 +45,7 @@ LAYERS = {
     "upkeep": 3,
     "": 3,  # The package itself: the public face, made of the use cases.
     "cli": 4,
+    "agenthook": 4,
     "adapters": 4,
     "service": 4,
 }
@@ -84,9 +85,10 @@ PURE_MODULES = {
 IMPURE_CALLS = {"open", "input", "print", "exec", "eval"}
 IMPURE_METHODS = {"now", "utcnow", "today", "getenv", "urandom", "uuid1", "uuid4"}
 
-# What only entry points may read (house rule 3). One of them is not in cli/: the child process
-# that makes the commits of group mode, which hands its environment on and reads its arguments.
-ENTRY_POINTS = {"cli", "storage.background"}
+# What only entry points may read (house rule 3). Two of them are not in cli/: the child process
+# that makes the commits of group mode, which hands its environment on and reads its arguments. The
+# other is the agent hook, which is started before the command line is.
+ENTRY_POINTS = {"cli", "storage.background", "agenthook.process"}
 AMBIENT = {"environ", "getenv", "argv", "stdin", "stdout", "stderr", "getcwd", "cwd"}
 
 
