@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_chatroom_ledger.domain.frames import Frame, ViewMark
-from agent_chatroom_ledger.domain.records import Record, encode_record
+from agent_chatroom_ledger.domain.records import Record, encode_record, record_of
+from agent_chatroom_ledger.domain.rooms import exclude_draft, include_draft, members_draft
+from agent_chatroom_ledger.domain.tombstones import (
+    archive_draft,
+    decode_tombstone,
+    tombstone_path,
+)
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.storage import reading
 from agent_chatroom_ledger.storage.commits import CommitBuilder, commit_bytes
@@ -22,6 +28,8 @@ from tests.storage.samples import (
     OPERATIONS,
     ORIGIN,
     ROOM,
+    ROOM_ID,
+    all_objects,
     at,
     created,
     empty_place,
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from agent_chatroom_ledger.domain.drafts import Draft
     from agent_chatroom_ledger.storage.layout import Layout
 
 
@@ -191,6 +200,63 @@ def test_one_transaction_with_several_records_is_one_commit(bench: Bench, place:
     assert text.count("\nRecord: ") == 3
     assert "\nRequested-by: Reviewer\n" in text
     assert "\nReason: tidy\n" in text
+
+
+WIDE = [
+    "ee1f8701d4dd4a68aaa53519ed0a65439df061e6",
+    "99ed7c4679096c2ace51f6886fad51c91c49419e",
+    "6f2ecbe3045a39f8de62876e1cc9719d4fa2fa7d",
+    "3cd1497232869daf4ac2648f8b2b581ace62fe4f",
+]
+
+
+def wide_frames() -> list[Frame]:
+    """Frames of many records: over several segments, with operations that fold on one another."""
+    said = [(MESSAGES, message(n, "long " * 500)) for n in range(1, 132)]
+    other = "rooms/other"
+
+    def operation(n: int, draft: Draft) -> Record:
+        return record_of(draft, n, at(500 + n), f"op-{n}")
+
+    changes = [
+        operation(2, exclude_draft([(ORIGIN, 3), (ORIGIN, 4)], by="Analyst")),
+        operation(3, members_draft(["Reviewer"], add=True, by="Analyst")),
+        operation(4, include_draft([(ORIGIN, 3)], by="Analyst")),
+    ]
+    archived = archive_draft(room_id=ROOM_ID, title="design-review", path=ROOM, by="Analyst")
+    return [
+        frame(1, (OPERATIONS, created()), *said[:3]),
+        frame(2, *said[3:]),
+        frame(
+            3,
+            (OPERATIONS, changes[0]),
+            (MESSAGES, message(132)),
+            (f"{other}/operations/{ORIGIN}", created(other, at=at(600))),
+            (OPERATIONS, changes[1]),
+            (f"{other}/messages/{ORIGIN}", message(1, at=at(601))),
+            (OPERATIONS, changes[2]),
+        ),
+        frame(
+            4,
+            (MESSAGES, message(133, at=at(700))),
+            (f"operations/{ORIGIN}", operation(1, archived)),
+        ),
+    ]
+
+
+def test_a_frame_of_many_records_keeps_its_commit_id(bench: Bench, store: Objects) -> None:
+    """The ids that the first version gave; its tombstone counts what came just before it."""
+    assert bench.add(*wide_frames()) == WIDE
+    stone = decode_tombstone(CommitTree(store, WIDE[-1]).read(tombstone_path(ROOM_ID)) or b"")
+    assert (stone.messages, stone.operations) == ({ORIGIN: 133}, {ORIGIN: 4})
+    assert not bench.builder.editor.names(ROOM)
+
+
+def test_a_frame_stores_each_file_and_each_directory_once(bench: Bench, place: Layout) -> None:
+    """What no commit shows is not stored: only the last version of a segment is."""
+    bench.add(*wide_frames()[:2])
+    listed = git(place.root, "rev-list", "--objects", "--no-object-names", "main").decode()
+    assert set(all_objects(place.root)) == set(listed.split())
 
 
 def who(place: Layout, tip: str) -> list[str]:

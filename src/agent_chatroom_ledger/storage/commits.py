@@ -15,12 +15,7 @@ from agent_chatroom_ledger.domain import rooms as room_fold
 from agent_chatroom_ledger.domain.clock import to_micros
 from agent_chatroom_ledger.domain.names import git_identity
 from agent_chatroom_ledger.domain.records import decode_record, message_of
-from agent_chatroom_ledger.domain.segments import (
-    first_of,
-    in_order,
-    segment_path,
-    starts_new_segment,
-)
+from agent_chatroom_ledger.domain.segments import segment_path
 from agent_chatroom_ledger.domain.subjects import frame_message, record_message, view_message
 from agent_chatroom_ledger.domain.tombstones import (
     ROOM_ARCHIVE,
@@ -34,6 +29,7 @@ from agent_chatroom_ledger.storage import artifacts, reading
 from agent_chatroom_ledger.storage.layout import room_of_log
 from agent_chatroom_ledger.storage.objects import NO_OBJECT
 from agent_chatroom_ledger.storage.source import CommitTree
+from agent_chatroom_ledger.storage.tails import Tails
 from agent_chatroom_ledger.storage.trees import TreeEditor, hash_object
 from agent_chatroom_ledger.storage.viewpages import update_pages, view_covers
 
@@ -52,19 +48,6 @@ LEDGER_NAME = "Ledger"
 _RESTORE = f'"kind":"{ROOM_RESTORE}"'.encode()
 _NODES_MAX = 20_000
 _ANCESTORS_MAX = 10_000  # commits among which a room that was removed is looked for
-
-
-class _Tail:
-    """The newest segment of a log in the tree under construction."""
-
-    __slots__ = ("count", "first", "last", "path", "size")
-
-    def __init__(self, path: str, first: int, count: int, size: int) -> None:
-        self.path = path
-        self.first = first
-        self.count = count
-        self.size = size
-        self.last = first + count - 1
 
 
 def commit_bytes(
@@ -124,20 +107,20 @@ class CommitBuilder:
         """Begin with nothing; `start` names the tip."""
         self._objects = objects
         self.origin = origin
-        self._tails: dict[str, _Tail] = {}
         self._rooms: dict[str, RoomState] = {}
         self.tip = ""
         self._began = NO_OBJECT  # from here on every commit up to the tip is ours
         self._taken_from: dict[str, None] = {}
         self.editor: TreeEditor
+        self._tails: Tails
 
     def start(self, commit: str) -> None:
         """Build on this commit; the zero id stands for an unborn branch."""
-        self._tails.clear()
         self._rooms.clear()
         self.tip = ""
         tree = NO_OBJECT if commit == NO_OBJECT else self._objects.commit(commit).tree
         self.editor = TreeEditor(self._objects, tree)
+        self._tails = Tails(self.editor)
         self.tip = self._began = commit
 
     def forget(self) -> None:
@@ -185,9 +168,10 @@ class CommitBuilder:
                 trailers += self._change_rooms(record, pack)
             elif "/operations/" in item.log:
                 touched[room] = None
-                self._apply(room, item.log, line)
+                self._apply(room, item.log, line, pack)
                 if record.kind.startswith("versions."):
                     self._apply_versions(room, item.log, line, pack)
+        self._tails.write(pack)
         for room in touched:
             state = self._rooms[room]
             self.editor.write(f"{room}/room.json", room_fold.room_json(state), pack)
@@ -209,6 +193,8 @@ class CommitBuilder:
         Returns the trailers that say where a restored tree comes from.
         """
         data = record.data or {}
+        if record.kind in (ROOM_ARCHIVE, ROOM_RESTORE):
+            self._tails.write(pack)
         if record.kind == ROOM_ARCHIVE:
             self._archive(str(data["path"]), record, pack)
         elif record.kind == ROOM_RESTORE:
@@ -244,15 +230,12 @@ class CommitBuilder:
 
     def _forget_room(self, path: str) -> None:
         self._rooms.pop(path, None)
-        for log in [log for log in self._tails if log.startswith(f"{path}/")]:
-            del self._tails[log]
+        self._tails.forget(path)
 
     def _is_there(self, frame: Frame) -> bool:
         """Tell whether the tip holds the very bytes of a frame's last record."""
         log = frame.records[-1].log
-        tail = self._tails.get(log)
-        if tail is not None and tail.last == 0:
-            return False
+        tail = self._tails.known(log)
         line = bytes(frame.records[-1].record)
         if tail is not None and line.startswith(b'{"n":%d,' % (tail.last + 1)):
             return False  # the usual case: it is the next one
@@ -328,40 +311,23 @@ class CommitBuilder:
 
     def place_of(self, log: str, n: int) -> str:
         """Return the path of the segment that a log's next record goes into."""
-        tail = self._tails.get(log) or self._load_tail(log)
-        if tail.count and not starts_new_segment(tail.first, tail.count, tail.size, n):
-            return tail.path
-        return f"{log}/{segment_path(n)}"
+        tail = self._tails.of(log)
+        return tail.path if tail.takes(n) else f"{log}/{segment_path(n)}"
 
     def _append(self, log: str, n: int, line: bytes, pack: PackBuilder) -> None:
-        tail = self._tails.get(log)
-        if tail is None:
-            tail = self._load_tail(log)
-        if n != tail.last + 1 and self._take_back(log, n - 1):
-            tail = self._load_tail(log)
-        if n != tail.last + 1:
+        last = self._tails.of(log).last
+        if n != last + 1:
+            self._tails.write(pack)
+            if self._take_back(log, n - 1):
+                last = self._tails.of(log).last
+        if n != last + 1:
             raise Corrupt(
-                f"record {n} of {log} does not follow record {tail.last}; run `rooms verify`",
+                f"record {n} of {log} does not follow record {last}; run `rooms verify`",
                 code="number_gap",
                 log=log,
                 n=n,
             )
-        size = len(line) + 1
-        if tail.count and not starts_new_segment(tail.first, tail.count, tail.size, n):
-            older = self.editor.read(tail.path)
-            if older is None or len(older) != tail.size:
-                raise Corrupt(f"segment {tail.path} changed under us", path=tail.path)
-            data = older + line + b"\n"
-        else:
-            data = line + b"\n"
-            tail = _Tail(f"{log}/{segment_path(n)}", n, 0, 0)
-            if len(self._tails) > _NODES_MAX:
-                self._tails.clear()
-            self._tails[log] = tail
-        self.editor.write(tail.path, data, pack)
-        tail.count += 1
-        tail.size += size
-        tail.last = n
+        self._tails.append(log, n, line, pack)
 
     def _take_back(self, log: str, last: int) -> bool:
         """Put a room back that a foreign commit removed while it had frames pending.
@@ -386,24 +352,6 @@ class CommitBuilder:
             seen.update(parents)
             waiting.extend(parents)
         return False
-
-    def _load_tail(self, log: str) -> _Tail:
-        directory = log
-        for _ in range(2):
-            names = in_order([n for n in self.editor.names(directory) if n.endswith("/")])
-            if not names:
-                return _Tail("", 1, 0, 0)
-            directory = f"{directory}/{names[-1].rstrip('/')}"
-        names = in_order([n for n in self.editor.names(directory) if not n.endswith("/")])
-        if not names:
-            raise Corrupt(f"{directory} of the committed tree holds no segment", path=directory)
-        path = f"{directory}/{names[-1]}"
-        data = self.editor.read(path) or b""
-        tail = _Tail(path, first_of(names[-1]), data.count(b"\n"), len(data))
-        if not data.endswith(b"\n"):
-            raise Corrupt(f"segment {path} of the committed tree is cut off", path=path)
-        self._tails[log] = tail
-        return tail
 
     def room(self, path: str) -> RoomState:
         """Return a room's folded state at the tip."""
@@ -437,11 +385,12 @@ class CommitBuilder:
             raise Corrupt(f"{path} has no operations log, so it is no room", path=path)
         return room_fold.fold_room(messages)
 
-    def _apply(self, room: str, log: str, line: bytes) -> None:
+    def _apply(self, room: str, log: str, line: bytes, pack: PackBuilder) -> None:
         """Fold one more operation, which is newer than all before it."""
         known = self._rooms.get(room)
         if known is None:
-            self.room(room)  # the log in the tree holds the new record already
+            self._tails.write(pack)
+            self.room(room)  # the log in the tree holds the new record now
             return
         origin = log.rpartition("/")[2]
         message = message_of(line, origin, "operations", primary=origin == known.origin)
