@@ -49,7 +49,7 @@ def store(place: Layout) -> Iterator[Store]:
             number = state["number"] = int(state["number"]) + 1
             body = randomness.randbytes(int(str(options.get("size", 20)))).hex().encode()
             state["log"] = bytes(state["log"]) + b"%d %s\n" % (number, body)
-            editor.write("rooms/r/log", bytes(state["log"]), pack)
+            editor.write(f"rooms/{options.get('room', 'r')}/log", bytes(state["log"]), pack)
             page = b"same\n" * 30 + b"%d\n" % (number % int(str(options.get("period", 1000))))
             editor.write(f"rooms/r/view/{number % 3}.md", page, pack)
             parents = (str(state["tip"]),) if state["tip"] else ()
@@ -257,6 +257,52 @@ def test_a_full_disk_stops_the_merge_and_the_next_one_does_it(place: Layout, sto
     failpoints.disarm()
     assert names(place) == sorted(listed)
     assert len(merged(place)) == 1
+
+
+def test_of_a_directory_only_what_changed_is_looked_at_again() -> None:
+    """Of two hundred rooms a message changes one; what is new is never missed, in any order."""
+    randomness = random.Random(3)
+    names = {b"room-%d" % number: randomness.randbytes(20) for number in range(200)}
+    modes = dict.fromkeys(names, b"40000")
+    directory = packmerge._Directory()
+    seen: set[tuple[bytes, bytes]] = set()
+    looked_at: list[int] = []
+    for turn in range(300):
+        what, name = turn % 10, randomness.choice(sorted(names))
+        if what < 7:
+            names[name] = randomness.randbytes(20)  # one id, as a message does
+        elif what == 7:
+            names[name], names[min(names)] = b"\0 /" * 6 + b"40", randomness.randbytes(20)
+        elif what == 8:
+            names[b"room-%d" % (200 + turn)] = names.pop(name)  # another name of the same length
+            modes[b"room-%d" % (200 + turn)] = b"100644"
+        else:
+            modes[name] = b"100755" if modes[name] == b"100644" else b"100644"
+        entries = set(names.items())
+        data = b"".join(b"%s %s\0%s" % (modes[key], key, names[key]) for key in sorted(names))
+        changed = directory.changed(data)
+        assert set(changed) <= entries
+        assert entries - seen <= set(changed)
+        seen |= set(changed)
+        if what < 7 and turn % 10:
+            looked_at.append(len(changed))
+    assert set(looked_at) == {1}
+
+
+def test_many_rooms_are_laid_out_anew_with_each_older_directory_as_a_delta(
+    place: Layout, store: Store
+) -> None:
+    for number in range(100):
+        store(1, room=f"room-{number}")
+    merged(place)
+    for _ in range(packmerge.GROWN_MAX):
+        store(16)
+    (name,) = merged(place)
+    listed = git(place.root, "verify-pack", "-v", str(place.packs / f"pack-{name}.pack")).decode()
+    entries = [line.split() for line in listed.splitlines()]
+    whole = [int(e[2]) for e in entries if len(e) == 5 and e[1] == "tree"]
+    # All of the last 192 commits have a directory of 101 rooms; one in fifty is stored whole.
+    assert 0 < whole.count(max(whole)) < 10
 
 
 def test_packs_are_read_back_by_our_own_decoder(place: Layout, store: Store) -> None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import struct
 import zlib
+from bisect import bisect_right
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.storage import failpoints, files, packlist, packs
-from agent_chatroom_ledger.storage.objects import BLOB, COMMIT, TREE, parse_commit, parse_tree
+from agent_chatroom_ledger.storage.objects import BLOB, COMMIT, TREE, parse_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +38,8 @@ _OFS_DELTA = 6
 _FAN_END = 8 + 1024
 _INDEX_START = b"\377tOc\0\0\0\2"
 _NUMBER = struct.Struct(">I")
+_ID_BYTES = 20
+_TREE_ENTRY = re.compile(rb"[0-7]+ ([^\0]+)\0.{20}", re.DOTALL)
 
 
 def _class_of(commits: int) -> int:
@@ -291,7 +295,7 @@ def read_pack(layout: Layout, name: str) -> dict[bytes, tuple[int, bytes]]:
                 at += 1
                 back = (back + 1) << 7 | byte & 127
             kind, base = by_offset[start - back]
-            content = apply_delta(base, zlib.decompressobj().decompress(data[at:]))
+            content = apply_delta(base, zlib.decompressobj().decompress(memoryview(data)[at:]))
         else:
             content = zlib.decompressobj().decompress(memoryview(data)[at:])
         by_offset[start] = found[oid] = (kind, content)
@@ -333,26 +337,57 @@ def _laid_out_anew(layout: Layout, chosen: Sequence[OwnPack]) -> tuple[str, byte
         objects.update(read_pack(layout, pack.name))
     builder = packs.PackBuilder()
     seen: set[bytes] = set()
+    directories: dict[bytes, _Directory] = {}
 
-    def visit(path: str, oid: bytes) -> None:
+    def visit(path: bytes, oid: bytes) -> None:
         if oid in seen or oid not in objects:
             return
         seen.add(oid)
         kind, data = objects[oid]
         if kind == TREE:
-            for entry in parse_tree(data):
-                visit(f"{path}/{entry.name}", bytes.fromhex(entry.oid))
+            directory = directories.setdefault(path, _Directory())
+            for name, entry in directory.changed(data):
+                visit(path + b"/" + name, entry)
         builder.version(path, kind, oid, data)
 
     for oid in _in_order(objects):
         builder.commit(oid, objects[oid][1])
         tree = parse_commit(oid.hex(), objects[oid][1]).tree
-        visit("", bytes.fromhex(tree))
+        visit(b"", bytes.fromhex(tree))
     for oid, (kind, data) in objects.items():
         # What no commit of these packs reaches is kept all the same.
         if kind in (TREE, BLOB) and oid not in seen:
-            builder.version(oid.hex(), kind, oid, data)
+            builder.version(oid, kind, oid, data)
     return builder.finish()
+
+
+class _Directory:
+    """Versions of one directory in turn: of each, the entries that the one before did not have.
+
+    Of a directory of many rooms a message changes one entry, so the others are not looked at.
+    """
+
+    __slots__ = ("_data", "_names", "_spots")
+
+    def __init__(self) -> None:
+        self._data = b""
+        self._names: list[bytes] = []
+        self._spots: list[int] = []  # where in the data the entries' ids stand
+
+    def changed(self, data: bytes) -> list[tuple[bytes, bytes]]:
+        """Return (name, id) of entries of the next version, all that are new to it among them."""
+        older, self._data = self._data, data
+        if len(older) == len(data):
+            head, tail = packs.compare(older, data)
+            place = bisect_right(self._spots, head) - 1
+            if place >= 0 and len(data) - tail <= self._spots[place] + _ID_BYTES:
+                # All that differs lies within one id: names and places are what they were.
+                spot = self._spots[place]
+                return [(self._names[place], data[spot : spot + _ID_BYTES])]
+        found = [(match[1], match.end()) for match in _TREE_ENTRY.finditer(data)]
+        self._names = [name for name, _ in found]
+        self._spots = [end - _ID_BYTES for _, end in found]
+        return [(name, data[end - _ID_BYTES : end]) for name, end in found]
 
 
 def _in_order(objects: dict[bytes, tuple[int, bytes]]) -> list[bytes]:

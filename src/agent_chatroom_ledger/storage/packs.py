@@ -206,7 +206,7 @@ class PackBuilder:
             self._seen.add(oid)
             self._commits.append((oid, data))
 
-    def blob(self, path: str, oid: bytes, data: bytes) -> None:
+    def blob(self, path: str | bytes, oid: bytes, data: bytes) -> None:
         """Add the newest version of a file."""
         run = self._open.get(path)
         if oid in self._seen:
@@ -229,7 +229,7 @@ class PackBuilder:
         run.oids.append(oid)
         run.newest = data
 
-    def version(self, path: str, kind: int, oid: bytes, data: bytes) -> None:
+    def version(self, path: str | bytes, kind: int, oid: bytes, data: bytes) -> None:
         """Add the newest version of a path whose history is laid out again."""
         if kind == BLOB:
             self.blob(path, oid, data)
