@@ -95,7 +95,7 @@ def apply_changes(
         for change in changes:
             draft = change.make(facts, state)
             if draft is not None:
-                entry, report, state = _entry(present, state, draft, change)
+                entry, report, state = operation_entry(present, state, draft, change.provenance())
                 entries.append(entry)
                 reports.append(report)
         if not entries:
@@ -187,9 +187,13 @@ def policy_facts(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _entry(
-    present: Present, state: RoomState, draft: Draft, change: Change
+def operation_entry(
+    present: Present, state: RoomState, draft: Draft, provenance: Mapping[str, Any]
 ) -> tuple[Entry, dict[str, Any], RoomState]:
+    """Return an operation's entry with its report in it, the report, and the state after it.
+
+    Under the journal's lock. Raises InvalidInput or Conflict for one that breaks a rule.
+    """
     from agent_chatroom_ledger.storage.writer import Entry
 
     log = log_path(state.path, OPERATIONS, present.origin)
@@ -198,15 +202,15 @@ def _entry(
     # What the fold would skip must not be written: ask it before, under the lock.
     after = applied(state, message_of(encode_record(record), present.origin, OPERATIONS, True))  # noqa: FBT003 - the fourth of four
     report = operation_report(
-        change.kind,
+        draft.kind,
         operation_id=record.id,
         created_at=at,
-        requested_by=change.by,
+        requested_by=draft.author,
         applied=True,
-        actions=[Action(type=change.kind, text=f"{draft.body} in {state.path}")],
+        actions=[Action(type=draft.kind, text=f"{draft.body} in {state.path}")],
         target=room_facts(state.id, state.title, state.path),
-        provenance=change.provenance(),
-        compile_policy=policy_facts(after.policy) if change.kind.startswith("policy.") else None,
+        provenance=provenance,
+        compile_policy=policy_facts(after.policy) if draft.kind.startswith("policy.") else None,
         verification={"ok": True, "record": full_ref(present.origin, n)},
     )
     return Entry(log, record_of(with_report(draft, report), n, at, record.id)), report, after

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from agent_chatroom_ledger.domain.direct import direct_id, is_direct
 from agent_chatroom_ledger.domain.names import (
     check_author,
     check_folder,
@@ -53,48 +54,82 @@ def create_room(
     this is decided under the journal's lock, so that of several who ask only one makes it.
     """
     wanted = Wanted(title, folder, members, by, reason)
-    made: list[str] = []
+    check_room_id(room_id, wanted)
 
-    def build(present: Present) -> Sequence[Transaction]:
-        from agent_chatroom_ledger.storage.writer import Entry, Transaction
-
-        made.clear()
+    def find(present: Present) -> str | None:
         if room_id is not None and (there := _room_with_id(ledger, room_id)) is not None:
             wanted.must_be(there)
-            made.append(there.path)
+            return there.path
+        return next(filter(present.room, wanted.paths()), None) if if_missing else None
+
+    return find_or_create(ledger, wanted, find, room_id=room_id)[0]
+
+
+def find_or_create(
+    ledger: Ledger,
+    wanted: Wanted,
+    find: Callable[[Present], str | None],
+    *,
+    room_id: str | None = None,
+    place: Callable[[Present], str] | None = None,
+) -> tuple[Room, bool]:
+    """Return the room whose path ``find`` returns, else a new one; and whether it is new.
+
+    Both under one lock, so that of several who ask only one makes it. ``place`` chooses the path
+    of a new room; by default it follows from folder and title.
+    """
+    made: list[tuple[str, bool]] = []
+
+    def build(present: Present) -> Sequence[Transaction]:
+        made.clear()
+        there = find(present)
+        if there is not None:
+            made.append((there, False))
             return ()
-        same = next(filter(present.room, wanted.paths()), None) if if_missing else None
-        if same is not None:
-            made.append(same)
-            return ()
-        path = placed(present.names, lambda p: present.room(p) is not None, wanted)
-        at = present.next_time()
-        draft = create_draft(
-            room_id=room_id or present.new_id(),
-            title=wanted.title,
-            path=path,
-            members=wanted.members,
-            by=by,
-            reason=reason,
-        )
-        log = log_path(path, OPERATIONS, present.origin)
-        n, first_id = present.next_number(log), present.new_id()
-        report = creation_report(draft, first_id, at, full_ref(present.origin, n))
-        first = record_of(with_report(draft, report), n, at, first_id)
-        ledgers = log_path("", OPERATIONS, present.origin)
-        also = record_of(
-            msgspec.structs.replace(draft, cause=first.id),
-            present.next_number(ledgers),
-            present.next_time(),
-            present.new_id(),
-        )
-        made.append(path)
-        return (
-            Transaction((Entry(log, first), Entry(ledgers, also)), requested_by=by, reason=reason),
-        )
+        path = place(present) if place else wanted.free_path(present)
+        made.append((path, True))
+        return (_creation(present, wanted, path, room_id or present.new_id()),)
 
     ledger.transact(build)
-    return Room(ledger, made[0])
+    path, fresh = made[0]
+    return Room(ledger, path), fresh
+
+
+def _creation(present: Present, wanted: Wanted, path: str, room_id: str) -> Transaction:
+    from agent_chatroom_ledger.storage.writer import Entry, Transaction
+
+    at = present.next_time()
+    draft = create_draft(
+        room_id=room_id,
+        title=wanted.title,
+        path=path,
+        members=wanted.members,
+        by=wanted.by,
+        reason=wanted.reason,
+    )
+    log = log_path(path, OPERATIONS, present.origin)
+    n, first_id = present.next_number(log), present.new_id()
+    report = creation_report(draft, first_id, at, full_ref(present.origin, n))
+    first = record_of(with_report(draft, report), n, at, first_id)
+    ledgers = log_path("", OPERATIONS, present.origin)
+    also = record_of(
+        msgspec.structs.replace(draft, cause=first.id),
+        present.next_number(ledgers),
+        present.next_time(),
+        present.new_id(),
+    )
+    entries = (Entry(log, first), Entry(ledgers, also))
+    return Transaction(entries, requested_by=wanted.by, reason=wanted.reason)
+
+
+def check_room_id(room_id: str | None, wanted: Wanted) -> None:
+    """Raise InvalidInput for the id of a direct room, unless the room is the one it stands for."""
+    if room_id is not None and is_direct(room_id) and room_id != direct_id(wanted.members):
+        raise InvalidInput(
+            f"The id {room_id[:80]!r} is that of a direct room, which `rooms dm` makes; use "
+            "another.",
+            field="id",
+        )
 
 
 def creation_report(draft: Draft, record_id: str, at: str, ref: str) -> dict[str, Any]:
@@ -128,8 +163,8 @@ class Wanted:
             raise InvalidInput("members is a list of names, not one text.", field="members")
         self.members = check_members(members)
         self.slug = slug_of(title)
-        check_author(by, "by")
-        check_reason(reason)
+        self.by = check_author(by, "by")
+        self.reason = check_reason(reason)
 
     def paths(self) -> tuple[str, str]:
         """Return where a room of this name lies, in a folder that is not crowded or is."""
@@ -137,6 +172,10 @@ class Wanted:
             room_directory(self.folder, self.slug, crowded=False),
             room_directory(self.folder, self.slug, crowded=True),
         )
+
+    def free_path(self, present: Present) -> str:
+        """Return the path for a new room of this name, under the journal's lock."""
+        return placed(present.names, lambda path: present.room(path) is not None, self)
 
     def must_be(self, there: RoomState) -> None:
         """Raise Conflict unless this is the room that is there already under its id."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import TracebackType
 
+    from agent_chatroom_ledger.agents import Agent
     from agent_chatroom_ledger.consumers import Consumer
     from agent_chatroom_ledger.domain.records import Message
     from agent_chatroom_ledger.domain.tombstones import Tombstone
@@ -228,6 +229,18 @@ class Ledger:
         from agent_chatroom_ledger.consumers import Consumer
 
         return Consumer(self, check_author(name, "consumer"), cursor)
+
+    def agent(self, name: str, *, session: str | None = None, door: str = "python") -> Agent:
+        """Return the face of one who talks here: posts, writes to others, joins, leaves, receives.
+
+        ``session`` is the id of the sender's session, for the limit of sends and for what is told
+        once a session; without it every agent returned here is a session of its own. ``door`` is
+        what a receipt names as the way by which a message was handed over. Nothing is read or
+        written yet.
+        """
+        from agent_chatroom_ledger.agents import Agent
+
+        return Agent(self, name, session=session, door=door)
 
     # --- the whole ledger ----------------------------------------------------------------------
 

@@ -27,6 +27,8 @@ SLUG_BYTES_MAX: Final = 80
 FOLDER_DEPTH_MAX: Final = 8
 ROOM_PATH_BYTES_MAX: Final = 400
 MEMBERS_MAX: Final = 1_000
+# Rooms that one list for an agent holds.
+LIST_ROOMS_MAX: Final = 1_000
 # Names that one direct message goes to.
 DIRECT_NAMES_MAX: Final = 32
 ORIGIN_CHARS_MAX: Final = 32
@@ -104,3 +106,19 @@ POLL_MILLISECONDS_MIN: Final = 5
 POLL_MILLISECONDS_MAX: Final = 10_000
 # Messages that a session may be allowed to send.
 SENDS_MAX: Final = 1_000_000
+
+# What the MCP server takes and gives.
+# One message of a client, over stdin or as the body of a request.
+MCP_MESSAGE_BYTES_MAX: Final = 4 * 1024 * 1024
+# Seconds that one call of rooms_inbox waits: clients give up a silent call after 120.
+MCP_WAIT_SECONDS_MAX: Final = 100
+# Rooms, or messages, that one call lists.
+MCP_LIST_MAX: Final = 200
+# Bodies in one answer of rooms_read; the first message is whole, however long it is.
+MCP_ANSWER_BYTES_MAX: Final = 65_536
+# Resources that one connection subscribes to.
+MCP_SUBSCRIPTIONS_MAX: Final = 1_000
+# Calls that one server works on at a time, each wait among them.
+MCP_CALLS_MAX: Final = 256
+# Bearer tokens of one ledger.
+TOKENS_MAX: Final = 1_000

@@ -115,6 +115,11 @@ def fold_name(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
+def fold_title(text: str) -> str:
+    """Return the form that is equal for two titles which a person takes for the same."""
+    return " ".join(fold_name(text).split())
+
+
 def _is_reserved(text: str) -> bool:
     folded = fold_name(text)
     return (

@@ -1,0 +1,220 @@
+"""The face of one who talks in a ledger: it sends, joins and leaves, and receives.
+
+Each method is one call into the module that does it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_chatroom_ledger.domain.direct import answered, check_addressees, is_direct
+from agent_chatroom_ledger.domain.names import check_author
+from agent_chatroom_ledger.errors import InvalidInput
+from agent_chatroom_ledger.limits import LIST_ROOMS_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from agent_chatroom_ledger.domain.records import Message
+    from agent_chatroom_ledger.joining import Created, Joined, Left
+    from agent_chatroom_ledger.ledger import Ledger
+    from agent_chatroom_ledger.listing import RoomSummary
+    from agent_chatroom_ledger.room import Room
+    from agent_chatroom_ledger.sending import Sender, Sent
+
+
+class Agent:
+    """One name that talks in a ledger, a person's or a program's. Make one with ``Ledger.agent``.
+
+    It is cheap, may be shared by threads, and claims nothing: a name is a claim, not a proof.
+    """
+
+    def __init__(
+        self, ledger: Ledger, name: str, *, session: str | None = None, door: str = "python"
+    ) -> None:
+        """Use ``Ledger.agent``."""
+        self._ledger = ledger
+        self._name = check_author(name, "name")
+        self._session = session
+        self._door = door
+        self._sender: Sender | None = None
+
+    def __repr__(self) -> str:
+        return f"<Agent {self._name}>"
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that it talks in."""
+        return self._ledger
+
+    @property
+    def name(self) -> str:
+        """The name that it speaks with."""
+        return self._name
+
+    # --- sending -------------------------------------------------------------------------------
+
+    def post(
+        self,
+        room: str | Room,
+        body: str,
+        *,
+        to: Sequence[str] = (),
+        reply_to: int | str | Message | None = None,
+        kind: str = "message",
+        mentions: Sequence[str] = (),
+        correlation: str | None = None,
+        cause: str | None = None,
+        status: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> Sent:
+        """Say something in a room, and return it with those whom it goes to.
+
+        Anybody may post; who is no member is told that answers will not reach its inbox. ``key``
+        becomes the id of the record: the same call again is no second message. Raises what
+        ``Room.post`` raises, and Forbidden (code ``send_limit``) past the limit of sends.
+        """
+        place = self._ledger.room(room)
+        if not to and is_direct(place.id):
+            # What is said in a direct room is said to its members, whichever way it came there.
+            to = tuple(name for name in place.members if name != self._name)
+        fields = {
+            "to": tuple(to),
+            "reply_to": reply_to,
+            "kind": kind,
+            "mentions": tuple(mentions),
+            "correlation": correlation,
+            "cause": cause,
+            "status": status,
+            "data": None if data is None else dict(data),
+            "id": key,
+        }
+        return self._send(place, body, fields)
+
+    def dm(
+        self,
+        names: Iterable[str],
+        body: str,
+        *,
+        correlation: str | None = None,
+        cause: str | None = None,
+        key: str | None = None,
+    ) -> Sent:
+        """Write to 1 to 32 names, in the direct room that they and the sender have to themselves.
+
+        It reaches them whether or not they run, know the sender or share another room. A name
+        given twice counts once, and one's own is left out; alone it is InvalidInput. ``key`` is as
+        in ``post``, and unique among the messages of these names.
+        """
+        from agent_chatroom_ledger.direct import direct_room
+
+        others = check_addressees(names, self._name)
+        room = direct_room(self._ledger, self._name, others)
+        fields = {"to": others, "correlation": correlation, "cause": cause, "id": key}
+        return self._send(room, body, fields)
+
+    def reply_all(self, record_id: str, body: str, *, key: str | None = None) -> Sent:
+        """Answer a message: in its room, or in the direct room of all whom a direct one concerns.
+
+        The answer's ``cause`` is the message's id, and within one room it replies to it.
+        ``record_id`` is an id, or a place such as ``review#12``. Raises NotFound when there is no
+        such message, Conflict (code ``ambiguous``) when several rooms hold the id.
+        """
+        from agent_chatroom_ledger.lookup import find_message
+
+        room, message = find_message(self._ledger, record_id, self._name)
+        fields: dict[str, Any] = {
+            "cause": message.id,
+            "correlation": message.correlation,
+            "id": key,
+        }
+        if is_direct(room.id):
+            from agent_chatroom_ledger.direct import direct_room
+
+            fields["to"] = answered(message, room.members, self._name)
+            target = direct_room(self._ledger, self._name, fields["to"])
+        else:
+            target = room
+        if target == room:
+            fields["reply_to"] = message
+        return self._send(target, body, fields)
+
+    # --- rooms ---------------------------------------------------------------------------------
+
+    def create(
+        self,
+        title: str,
+        *,
+        members: Sequence[str] = (),
+        folder: str = "",
+        new: bool = False,
+    ) -> Created:
+        """Make a room whose members are the agent and those named; join it when it is there.
+
+        A room is there when one bears the title, whatever case and spacing; ``new`` makes another
+        all the same. Of many who create one title at once, one makes the room.
+        """
+        from agent_chatroom_ledger.joining import create_or_join
+
+        return create_or_join(
+            self._ledger, self._name, title, folder=folder, members=members, new=new
+        )
+
+    def join(self, room: str | Room) -> Joined:
+        """Become a member of a room; its messages come to the inbox from now on.
+
+        A member already changes nothing. What was said before is there to be read, and is not
+        handed over.
+        """
+        from agent_chatroom_ledger.joining import join
+
+        return join(self._ledger.room(room), self._name)
+
+    def leave(self, room: str | Room, *, keep_queued: bool = False) -> Left:
+        """Stop being a member of a room; its history stays.
+
+        What waits of that room to be handed over is discarded, and counted, unless
+        ``keep_queued``. Who is no member changes nothing in the room.
+        """
+        from agent_chatroom_ledger.joining import leave
+
+        del keep_queued
+        return leave(self._ledger.room(room), self._name)
+
+    def rooms(
+        self,
+        *,
+        mine: bool = False,
+        archived: bool = False,
+        after: str | None = None,
+        limit: int = 200,
+    ) -> list[RoomSummary]:
+        """Return rooms by path, at most ``limit`` of them, from the one after a path on.
+
+        ``mine`` leaves out those that do not list the agent; ``archived`` gives archived rooms
+        instead of active ones. Rooms of others, direct ones too, are no secret.
+        """
+        if not 1 <= limit <= LIST_ROOMS_MAX:
+            raise InvalidInput(
+                f"limit is a number of rooms, 1 to {LIST_ROOMS_MAX}, not {limit}.",
+                field="limit",
+                limit=LIST_ROOMS_MAX,
+            )
+        start = "" if after is None else f"rooms/{after.removeprefix('rooms/')}"
+        found = [
+            room
+            for room in self._ledger.rooms(status="archived" if archived else "active")
+            if room.path > start and (not mine or self._name in room.members)
+        ]
+        return found[:limit]
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _send(self, room: Room, body: str, fields: dict[str, Any]) -> Sent:
+        """Send: the one path, which every method above takes."""
+        if self._sender is None:
+            from agent_chatroom_ledger.sending import Sender
+
+            self._sender = Sender(self._ledger, self._name, self._session)
+        return self._sender.send(room, body, fields)
