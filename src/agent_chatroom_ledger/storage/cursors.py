@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -166,26 +166,9 @@ class CursorFile:
             before = self.load()
             after = edit(before)
             if after is not before:
-                self._replace(msgspec.json.format(msgspec.json.encode(after.document), indent=1))
+                content = msgspec.json.format(msgspec.json.encode(after.document), indent=1)
+                files.replace_beside(self.path, content + b"\n")
             return after
-
-    def _replace(self, content: bytes) -> None:
-        # Beside the file and not in the ledger: a rename does not cross file systems.
-        temporary = self.path.with_name(f".{self.path.name[:80]}.{os.getpid()}.tmp")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        try:
-            descriptor = os.open(temporary, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
-            try:
-                files.write_all(descriptor, content + b"\n")
-                files.sync_descriptor(descriptor)
-            finally:
-                os.close(descriptor)
-            os.replace(temporary, self.path)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                temporary.unlink()
-            raise
-        files.sync_directory(self.path.parent)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -221,6 +221,28 @@ def replace(layout: Layout, path: Path | str, data: bytes, *, sync: bool) -> Non
         sync_directory(os.path.dirname(path))
 
 
+def replace_beside(path: Path, data: bytes) -> None:
+    """Replace a file that may lie on another file system than the ledger: whole, and synced.
+
+    The temporary file lies beside it, because a rename does not cross file systems.
+    """
+    temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    try:
+        descriptor = os.open(temporary, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
+        try:
+            write_all(descriptor, data)
+            sync_descriptor(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+    sync_directory(path.parent)
+
+
 def read_bytes(path: Path | str) -> bytes | None:
     """Read a whole file; None when it does not exist."""
     try:

@@ -7,7 +7,7 @@ that names it and the way out, never taken for a first run.
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -76,7 +76,7 @@ class OwnedFile:
             if after is None:
                 return before
             content = msgspec.json.format(msgspec.json.encode(after), indent=1) + b"\n"
-            self._replace(content)
+            files.replace_beside(self.path, content)
             return after
 
     def _checked(self, content: bytes) -> dict[str, Any]:
@@ -120,24 +120,6 @@ class OwnedFile:
             code="consumer_state_invalid",
             path=str(self.path),
         )
-
-    def _replace(self, content: bytes) -> None:
-        # Beside the file and not in the ledger: a rename does not cross file systems.
-        temporary = self.path.with_name(f".{self.path.name[:80]}.{os.getpid()}.tmp")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        try:
-            descriptor = os.open(temporary, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
-            try:
-                files.write_all(descriptor, content)
-                files.sync_descriptor(descriptor)
-            finally:
-                os.close(descriptor)
-            os.replace(temporary, self.path)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                temporary.unlink()
-            raise
-        files.sync_directory(self.path.parent)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
