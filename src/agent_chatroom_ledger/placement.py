@@ -17,6 +17,7 @@ from agent_chatroom_ledger.domain.placements import (
     copy_id,
     placement_draft,
     require_reason,
+    with_provenance,
 )
 from agent_chatroom_ledger.domain.records import Message, message_of, record_of
 from agent_chatroom_ledger.domain.references import full_ref, range_ref
@@ -103,6 +104,7 @@ class _Placement:
             )
         self.refs = texts(refs)
         self.messages = self._read()
+        self.drafts = [check_draft(copy_draft(message)) for message in self.messages]
         self.ids = [copy_id(self.from_state.id, m, self.reason) for m in self.messages]
 
     def _read(self) -> tuple[Message, ...]:
@@ -123,10 +125,7 @@ class _Placement:
                 missing=missing[:10],
             )
         self.ranges = [range_ref(*one) for one in ranges]
-        messages = tuple(sorted(found.values(), key=order_key))
-        for message in messages:
-            check_draft(copy_draft(message, {}))
-        return messages
+        return tuple(sorted(found.values(), key=order_key))
 
     # --- the plan --------------------------------------------------------------------------------
 
@@ -290,14 +289,14 @@ class _Placement:
         log = log_path(self.target.path, MESSAGES, present.origin)
         taken = present.ids_in_use(self.target.path, self.ids)
         entries = []
-        for message, copied in zip(self.messages, self.ids, strict=True):
+        for message, draft, copied in zip(self.messages, self.drafts, self.ids, strict=True):
             if copied in taken and self.kind == MESSAGES_PLACE:
                 skipped.append(message)
                 continue
             at = present.next_time()
             record_id = present.new_id() if copied in taken else copied
-            draft = copy_draft(message, provenance)
-            entries.append(Entry(log, record_of(draft, present.next_number(log), at, record_id)))
+            said = with_provenance(draft, provenance)
+            entries.append(Entry(log, record_of(said, present.next_number(log), at, record_id)))
         return entries
 
 

@@ -90,6 +90,14 @@ def test_ids_are_found_in_their_room_only(index: Index, filled: Ledger) -> None:
     assert late in {None, (f"rooms/team/other/messages/{filled.origin}", 2)}
 
 
+def test_many_ids_are_found_at_once(index: Index, filled: Ledger) -> None:
+    log = f"rooms/design-review/messages/{filled.origin}"
+    ids = [*(f"nothing {n}" for n in range(1200)), "first"]
+    assert index.find_ids("rooms/design-review", ids) == {"first": (log, 1)}
+    assert index.find_ids("rooms/team/other", ["first"]) == {}
+    assert index.find_ids("rooms/design-review", []) == {}
+
+
 def test_correlations_causes_and_recipients(filled: Ledger) -> None:
     index = filled.index
     place = ("rooms/design-review", "messages", filled.origin)

@@ -70,10 +70,12 @@ class Index:
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
+        self.mistaken: dict[str, tuple[str, int]] = {}
 
     def __call__(self, room: str, ids: Iterable[str]) -> dict[str, tuple[str, int]]:
         self.asked.append(list(ids))
         known = {f"id-{n}": (MESSAGES, n) for n in range(1, 6)} if room == ROOM else {}
+        known |= self.mistaken
         return {i: known[i] for i in self.asked[-1] if i in known}
 
 
@@ -196,6 +198,14 @@ def test_many_ids_are_asked_for_at_once_and_once(present: Present, index: Index)
     present.begin()  # another call, for which others may have written
     present.find_id(ROOM, "id-9")
     assert len(index.asked) == 2
+
+
+def test_ids_in_use_are_those_of_records(present: Present, index: Index) -> None:
+    """What the index takes for another's id, since their fingerprints agree, is not in use."""
+    index.mistaken = {"like 3": (MESSAGES, 3), "like none": (MESSAGES, 900)}
+    ids = ["id-6", "id-2", "like 3", "id-5", "new", "like none"]
+    assert present.ids_in_use(ROOM, ids) == {"id-2", "id-5", "id-6"}
+    assert index.asked == [ids[1:]]
 
 
 def test_a_room_is_the_fold_of_commit_and_journal(present: Present) -> None:

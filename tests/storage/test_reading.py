@@ -97,6 +97,16 @@ def test_one_record_is_found_by_name_alone(tmp_path: Path) -> None:
     assert reading.record(tree, "rooms/none/messages/mbp-3f2a", 1) is None
 
 
+def test_some_records_cost_each_segment_once(tmp_path: Path) -> None:
+    write_log(tmp_path, 1200)
+    tree = CountingTree(tmp_path)
+    wanted = {1, 2, 50, 51, 999, 1000, 1001, 1002, 1200, 1201, 5000}
+    found = list(reading.some_records(tree, LOG, wanted))
+    assert found == [(n, line(n)) for n in sorted(wanted - {1201, 5000})]
+    assert len(tree.reads) == 5
+    assert list(reading.some_records(tree, "rooms/none/messages/mbp-3f2a", [0, 1])) == []
+
+
 def test_the_newest_records_cost_the_last_segments_only(tmp_path: Path) -> None:
     write_log(tmp_path, 1230)
     tree = CountingTree(tmp_path)

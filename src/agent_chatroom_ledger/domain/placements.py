@@ -10,6 +10,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import structs
+
 from agent_chatroom_ledger.domain.clock import from_datetime
 from agent_chatroom_ledger.domain.drafts import Draft, check_draft
 from agent_chatroom_ledger.domain.rooms import check_reason
@@ -39,14 +41,12 @@ def copy_id(source_room: str, message: Message, reason: str) -> str:
     return f"placed-{sha256(named.encode()).hexdigest()[:40]}"
 
 
-def copy_draft(message: Message, provenance: Mapping[str, Any]) -> Draft:
-    """Return what a copy of a message says.
+def copy_draft(message: Message) -> Draft:
+    """Return what a copy of a message says, wherever and why ever it is placed.
 
-    ``provenance`` holds what is the same for all messages of one placement: the source room, the
-    reason, who placed it and when, and the operation. To whom the message was addressed, and what
-    it replied to, are matters of its own room.
+    To whom the message was addressed, and what it replied to, are matters of its own room.
     """
-    at = from_datetime(message.said_at or message.at)
+    at = from_datetime(message.at)
     return Draft(
         author=message.author,
         body=message.body,
@@ -55,15 +55,22 @@ def copy_draft(message: Message, provenance: Mapping[str, Any]) -> Draft:
         status=message.status,
         data=message.data,
         artifacts=message.artifacts,
-        said_at=at,
+        said_at=at if message.said_at is None else from_datetime(message.said_at),
         placed_from={
             "message": message.full_ref,
             "record": message.id,
             "speaker": message.author,
-            "at": from_datetime(message.at),
-            **provenance,
+            "at": at,
         },
     )
+
+
+def with_provenance(draft: Draft, provenance: Mapping[str, Any]) -> Draft:
+    """Return a copy that also says what is the same for all messages of one placement.
+
+    That is the source room, the reason, who placed it and when, and the operation.
+    """
+    return structs.replace(draft, placed_from={**(draft.placed_from or {}), **provenance})
 
 
 def placement_draft(

@@ -202,19 +202,8 @@ class Index:
             found = {i: self.find_id(room, i) for i in record_ids}
             return {i: place for i, place in found.items() if place is not None}
 
-        def ask(link: sqlite3.Connection) -> dict[str, tuple[str, int]]:
-            places: dict[str, tuple[str, int]] = {}
-            for record_id in record_ids:
-                row = link.execute(
-                    "SELECT log, n FROM records JOIN logs USING (log_id) "
-                    "WHERE records.id = ? AND room = ? AND kind = ? AND n <= last",
-                    (fingerprint(record_id), room, MESSAGES),
-                ).fetchone()
-                if row is not None:
-                    places[record_id] = row
-            return places
-
-        return self._answer(ask)
+        wanted = tuple(record_ids)
+        return self._answer(lambda link: indexfile.places_of_ids(link, room, wanted))
 
     def correlated(self, correlation: str) -> list[tuple[str, str, str, int]]:
         """Return room, log, origin and number of the records of a correlation."""

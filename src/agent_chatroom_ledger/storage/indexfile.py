@@ -15,13 +15,14 @@ from urllib.parse import quote
 from agent_chatroom_ledger.storage.locks import FileLock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from agent_chatroom_ledger.storage.layout import Layout
 
 SCHEMA = 2
 WAIT_SECONDS_MAX = 30.0
+_ASKED_MAX = 500  # ids in one question: SQLite takes at least 999 values
 # Tables that a read-only index copies into memory; it leaves the large `records` where it is.
 SMALL_TABLES = ("meta", "rooms", "logs", "history")
 
@@ -134,6 +135,27 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
     if isinstance(error, sqlite3.OperationalError):
         return not _is_busy(error) and "full" not in str(error)
     return not isinstance(error, sqlite3.ProgrammingError)
+
+
+def places_of_ids(
+    connection: sqlite3.Connection, room: str, record_ids: Sequence[str]
+) -> dict[str, tuple[str, int]]:
+    """Return log and number of the messages of a room that may bear one of many ids."""
+    marks = {i: fingerprint(i) for i in record_ids}
+    waiting = list(marks.values())
+    places: dict[int, tuple[str, int]] = {}
+    for start in range(0, len(waiting), _ASKED_MAX):
+        some = waiting[start : start + _ASKED_MAX]
+        found = connection.execute(
+            # In the order of these tables: a room may hold a hundred thousand records.
+            "SELECT records.id, log, n FROM records CROSS JOIN logs USING (log_id)"  # noqa: S608 - question marks
+            f" WHERE records.id IN ({','.join('?' * len(some))})"
+            " AND room = ? AND kind = 'messages' AND n <= last",
+            (*some, room),
+        )
+        for mark, log, n in found:
+            places.setdefault(mark, (log, n))
+    return {i: places[mark] for i, mark in marks.items() if mark in places}
 
 
 @contextlib.contextmanager

@@ -303,13 +303,19 @@ class Present:
     def ids_in_use(self, room: str, record_ids: Sequence[str]) -> set[str]:
         """Return those of many ids that records of a room's logs have already."""
         self.look_up(room, record_ids)
-        return {
-            record_id
-            for record_id in record_ids
-            if (room, record_id) in self._ids
-            # The index may mean another id: only what it finds is read, and few ids are found.
-            or (self._looked_up.get((room, record_id)) and self.find_id(room, record_id))
+        used = {record_id for record_id in record_ids if (room, record_id) in self._ids}
+        places: dict[str, set[int]] = {}
+        for record_id in record_ids:
+            place = self._looked_up.get((room, record_id))
+            if place is not None:
+                places.setdefault(place[0], set()).add(place[1])
+        # The index may mean another id with the same fingerprint: what it finds is read.
+        found = {
+            decode_record(line).id
+            for log, numbers in places.items()
+            for _, line in reading.some_records(self.source, log, numbers)
         }
+        return used | found.intersection(record_ids)
 
     def _has_room_in_base(self, room: str) -> bool:
         return bool(self.source.names(room))

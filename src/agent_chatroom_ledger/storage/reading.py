@@ -17,7 +17,7 @@ from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.limits import FOLDER_DEPTH_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from agent_chatroom_ledger.storage.overlay import Overlay
     from agent_chatroom_ledger.storage.source import Source
@@ -74,6 +74,28 @@ def record(source: Source, log: str, n: int, overlay: Overlay | None = None) -> 
     lines = _segment(source, log, firsts[index])
     place = n - firsts[index]
     return lines[place] if place < len(lines) else None
+
+
+def some_records(source: Source, log: str, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+    """Yield the records of some numbers, ascending, as (number, line); a missing one is left out.
+
+    Each segment is read once, however many of its records are wanted.
+    """
+    directory, segment = "", 0
+    firsts: list[int] = []
+    lines: list[bytes] = []
+    for n in sorted(numbers):
+        if directory_of(n) != directory:
+            directory = directory_of(n)
+            firsts = _segments_in(source, log, directory)
+        index = bisect_right(firsts, n) - 1
+        if index < 0:
+            continue
+        if firsts[index] != segment:
+            segment = firsts[index]
+            lines = _segment(source, log, segment)
+        if n - segment < len(lines):
+            yield n, lines[n - segment]
 
 
 def records(
