@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agent_chatroom_ledger.domain.clock import from_datetime
+from agent_chatroom_ledger.domain.direct import is_direct
 from agent_chatroom_ledger.domain.positions import position_of
 from agent_chatroom_ledger.domain.records import Message, is_history
 from agent_chatroom_ledger.errors import Conflict, InvalidInput
@@ -92,9 +93,10 @@ class Consumer:
     ) -> list[UnreadRoom]:
         """Return the rooms that hold unread messages, by path.
 
-        ``rooms`` names the ones to look at (all when None), ``members_only`` leaves out those that
-        do not list this consumer. Raises Conflict when the cursor does not fit a room: it is past
-        the end, or names another record than the one that stands there.
+        ``rooms`` names the ones to look at; None means all but the direct rooms of others.
+        ``members_only`` leaves out those that do not list this consumer. Raises Conflict when the
+        cursor does not fit a room: it is past the end, or names another record than the one that
+        stands there.
 
         ``at`` looks at the rooms and their members as they were at a commit or time, with the
         cursor as it is now: what of that state is past it. A cursor that is past the end of such
@@ -123,7 +125,7 @@ class Consumer:
             else:
                 if len(position) <= len(mine):
                     continue
-            if members_only and self.name not in row.members:
+            if (members_only or is_direct(row.id)) and self.name not in row.members:
                 continue
             room = Room(self._ledger, row.path, row)
             newest = {head.origin: head.last for head in mine}
@@ -156,7 +158,8 @@ class Consumer:
                 continue
             reader = RoomReader(source, None, path)
             state = reader.state()
-            if members_only and self.name not in state.members:
+            ours = members_only or (rooms is None and is_direct(state.id))
+            if ours and self.name not in state.members:
                 continue
             position = positions.get(state.id, {})
             if count := _count(reader, position):

@@ -22,7 +22,10 @@ PROGRAM = "rooms"
 # The sections of the help text, in the order in which somebody new needs them; each name is a
 # module of `cli.commands` (with `_` where Python keeps the word for itself).
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Talk", ("post", "read", "tail", "unread", "seen")),
+    (
+        "Talk",
+        ("post", "dm", "reply-all", "read", "tail", "unread", "seen", "join", "leave"),
+    ),
     ("Look", ("list", "show", "lens", "log", "diff", "export")),
     (
         "Run a room",
@@ -41,6 +44,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("Run a ledger", ("init", "operations", "verify", "stats", "gc", "import", "root")),
     ("Work with git", ("hooks", "hook")),
+    ("Serve agents", ("mcp", "tokens")),
     ("Begin", ("demo", "completion")),
 )
 COMMANDS: tuple[str, ...] = tuple(name for _, names in SECTIONS for name in names)
@@ -93,7 +97,8 @@ class LazyGroup(click.Group):
             return command_of(cmd_name)
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"agent_chatroom_ledger.cli.commands.{cmd_name}_command")
+        name = cmd_name.replace("-", "_")
+        module = import_module(f"agent_chatroom_ledger.cli.commands.{name}_command")
         command = module.command
         if not isinstance(command, click.Command):
             raise TypeError(f"{module.__name__}.command is not a click command")

@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from agent_chatroom_ledger.cli.agentschemas import JoinDocument, LeaveDocument, PostDocument
 from agent_chatroom_ledger.cli.hookschemas import HookDocument, HooksDocument
 from agent_chatroom_ledger.cli.planschemas import (
     CoverageDocument,
@@ -27,6 +28,12 @@ from agent_chatroom_ledger.cli.schemabase import (
     Shape,
     StandInShape,
     Time,
+)
+from agent_chatroom_ledger.cli.servingschemas import (
+    McpDocument,
+    RevokedDocument,
+    TokenDocument,
+    TokensDocument,
 )
 from agent_chatroom_ledger.cli.versionschemas import (
     AuditDocument,
@@ -52,13 +59,6 @@ class InitDocument(Shape):
     root: str
     origin: str
     created: bool
-
-
-class PostDocument(Shape):
-    """The message as it is stored; with an id that was used already, the first one."""
-
-    room: RoomRef
-    message: MessageShape
 
 
 class ReadDocument(Shape):
@@ -364,6 +364,10 @@ class DemoDocument(Shape):
 
 DOCUMENTS: Final[dict[str, type]] = {
     "post": PostDocument,
+    "dm": PostDocument,
+    "reply-all": PostDocument,
+    "join": JoinDocument,
+    "leave": LeaveDocument,
     "read": ReadDocument,
     "tail": ReadDocument,
     "unread": UnreadDocument,
@@ -407,6 +411,10 @@ DOCUMENTS: Final[dict[str, type]] = {
     "hooks install": HooksDocument,
     "hooks uninstall": HooksDocument,
     "hook": HookDocument,
+    "mcp": McpDocument,
+    "tokens create": TokenDocument,
+    "tokens list": TokensDocument,
+    "tokens revoke": RevokedDocument,
     "demo": DemoDocument,
     "completion": CompletionDocument,
 }

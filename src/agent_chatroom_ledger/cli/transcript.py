@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.cli.terminal import plain
 from agent_chatroom_ledger.domain.display import terminal_safe
+from agent_chatroom_ledger.domain.events import event_of
 from agent_chatroom_ledger.domain.policy import StandIn
 
 if TYPE_CHECKING:
@@ -47,20 +48,20 @@ def message_lines(message: Message, paint: Paint, place: str = "") -> list[str]:
     """Show one message: a header, and the body after it or, when it has lines, indented below.
 
     Controls are escaped and every line that does not begin with our own header is indented, so
-    that a body cannot look like another message. `place` names the room where several are shown
-    together.
+    that a body cannot look like another message. That a member came or went is a sentence without
+    a header's colon. `place` names the room where several are shown together.
     """
     said = message.said_at or message.at
     where = f"{paint.faint(plain(place))} " if place else ""
+    number = paint.faint(f"#{message.ref} {said:%H:%M:%S}Z")
+    if happened := event_of(message):
+        return [f"{where}{number} {paint.faint(f'· {plain(happened)}')}"]
     notes = "" if message.kind == "message" else f" [{plain(message.kind)}]"
     if message.to:
         notes += f" -> {plain(', '.join(message.to))}"
     if message.reply_to:
         notes += f" re {plain(message.reply_to)}"
-    head = (
-        f"{where}{paint.faint(f'#{message.ref} {said:%H:%M:%S}Z')} "
-        f"{paint.strong(plain(message.author))}{paint.faint(notes)}:"
-    )
+    head = f"{where}{number} {paint.strong(plain(message.author))}{paint.faint(notes)}:"
     return _with_body(head, message.body)
 
 

@@ -33,11 +33,16 @@ def event_draft(member: str, change: Change, cause: str) -> Draft:
 def event_of(message: Message) -> str:
     """Return what an event says in words, ``Ana left the room``; empty for any other record.
 
-    Only a member's own coming and going counts, and the words are made anew: whoever posts an event
-    by hand cannot put them into another's mouth.
+    Only a member's own coming and going counts, said in these words: whoever posts an event by hand
+    can put nothing into another's mouth.
     """
     data = message.data or {}
-    change = data.get(EVENT)
-    if message.kind != EVENT or data.get("member") != message.author:
-        return ""
-    return f"{message.author} {change} the room" if change in {"joined", "left"} else ""
+    told = data.get(EVENT)
+    words = f"{message.author} {told} the room"
+    genuine = (
+        message.kind == EVENT
+        and told in {"joined", "left"}
+        and data.get("member") == message.author
+        and message.body == words
+    )
+    return words if genuine else ""

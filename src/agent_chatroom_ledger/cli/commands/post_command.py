@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent_chatroom_ledger.cli.bodies import body_of, file_option
 from agent_chatroom_ledger.cli.options import as_option, common, named, room_argument
-from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
-from agent_chatroom_ledger.cli.terminal import plain
+from agent_chatroom_ledger.cli.speaking import show_sent, speaker
 from agent_chatroom_ledger.errors import InvalidInput, NotFound
-from agent_chatroom_ledger.limits import BODY_BYTES_MAX, DATA_BYTES_MAX
+from agent_chatroom_ledger.limits import DATA_BYTES_MAX
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     from agent_chatroom_ledger.cli.session import Session
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.room import Room
@@ -24,12 +21,7 @@ if TYPE_CHECKING:
 @click.command("post")
 @room_argument
 @click.argument("text", required=False)
-@click.option(
-    "--file",
-    "file",
-    metavar="FILE",
-    help="Take the text from FILE, byte for byte; - is standard input.",
-)
+@file_option
 @as_option("Who speaks.")
 @click.option(
     "--kind",
@@ -82,23 +74,24 @@ def command(
     is made, `folder/title`, and without any ledger your own one begins.
     """
     author = named(name)
-    fields: dict[str, Any] = {
-        "kind": kind,
-        "to": to,
-        "mentions": mentions,
-        "reply_to": reply_to,
-        "correlation": correlation,
-        "cause": cause,
-        "status": status,
-        "id": record_id,
-        "data": _data(data),
-    }
-    body = _body(text, file)
+    body = body_of(text, file)
+    fields = _data(data)
     with session.write(create=create) as ledger:
         room = ledger.ensure_room(room_name, by=author) if create else _found(ledger, room_name)
-        message = room.post(author, body, **fields)
-        document = {"room": room_shape(room), "message": message_shape(message)}
-        session.show(document, [f"{plain(room.path.removeprefix('rooms/'))} #{message.ref}"])
+        sent = speaker(ledger, author).post(
+            room,
+            body,
+            kind=kind,
+            to=to,
+            mentions=mentions,
+            reply_to=reply_to,
+            correlation=correlation,
+            cause=cause,
+            status=status,
+            key=record_id,
+            data=fields,
+        )
+        show_sent(session, sent, recipients=False)
 
 
 def _found(ledger: Ledger, name: str) -> Room:
@@ -107,41 +100,6 @@ def _found(ledger: Ledger, name: str) -> Room:
     except NotFound as error:
         near = error.fields.get("candidates", [])
         raise NotFound(f"{error.message} --create makes it.", room=name, candidates=near) from None
-
-
-def _body(text: str | None, file: str | None) -> str:
-    if text is not None and file is not None:
-        raise click.UsageError("TEXT and --file exclude each other.")
-    if text is not None:
-        return text
-    if file is not None and file != "-":
-        with open(file, "rb") as stream:  # noqa: PTH123 - the path as typed, without pathlib
-            return _decoded(stream, file)
-    if sys.stdin is None:
-        raise click.UsageError("Give TEXT, --file FILE, or standard input.")
-    if sys.stdin.isatty():
-        sys.stderr.write("The text, then Ctrl-D:\n")
-    return _decoded(sys.stdin.buffer, "standard input")
-
-
-def _decoded(stream: BinaryIO, source: str) -> str:
-    """Read a body; a stream that is too long is not read to its end."""
-    content = stream.read(BODY_BYTES_MAX + 1)
-    if len(content) > BODY_BYTES_MAX:
-        raise InvalidInput(
-            f"{source} is longer than a message may be (BODY_BYTES_MAX, {BODY_BYTES_MAX} bytes); "
-            "post it in parts, or name the file in the text.",
-            field="body",
-            limit=BODY_BYTES_MAX,
-        )
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(
-            f"{source} is not UTF-8: byte {content[error.start]:#04x} at offset {error.start}.",
-            field="body",
-            offset=error.start,
-        ) from None
 
 
 def _data(text: str | None) -> dict[str, Any] | None:

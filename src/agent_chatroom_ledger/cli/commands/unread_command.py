@@ -55,7 +55,8 @@ def command(
     """List the rooms that hold messages past a consumer's cursor.
 
     One's own messages count too: a cursor is a position, not an opinion. Nothing is moved; `rooms
-    seen` moves the cursor. With --at: what of the rooms as they were then is past the cursor.
+    seen` moves the cursor. Direct rooms of others count only when they are named. With --at: what
+    of the rooms as they were then is past the cursor.
     """
     consumer_name = named(name)
     if limit is not None and not with_messages:
