@@ -112,7 +112,7 @@ SENDS_MAX: Final = 1_000_000
 MCP_MESSAGE_BYTES_MAX: Final = 4 * 1024 * 1024
 # Seconds that one call of rooms_inbox waits: clients give up a silent call after 120.
 MCP_WAIT_SECONDS_MAX: Final = 100
-# Rooms, or messages, that one call lists.
+# Rooms, or messages, that one call gives.
 MCP_LIST_MAX: Final = 200
 # Bodies in one answer of rooms_read; the first message is whole, however long it is.
 MCP_ANSWER_BYTES_MAX: Final = 65_536
@@ -122,3 +122,12 @@ MCP_SUBSCRIPTIONS_MAX: Final = 1_000
 MCP_CALLS_MAX: Final = 256
 # Bearer tokens of one ledger.
 TOKENS_MAX: Final = 1_000
+
+# Who is here.
+# An agent's name, suffixes included.
+AGENT_NAME_CHARS_MAX: Final = 48
+# Pins of one ledger.
+PINS_MAX: Final = 1_000
+PIN_KEY_CHARS_MAX: Final = 4_096
+# How long a claim of a name waits for another claim.
+CLAIM_WAIT_SECONDS_MAX: Final = 5

@@ -30,6 +30,9 @@ LAYERS = {
     "following": 3,
     "hookcheck": 3,
     "hookscripts": 3,
+    "identity": 3,
+    "presence": 3,
+    "pinning": 3,
     "joining": 3,
     "listing": 3,
     "lookup": 3,
@@ -48,11 +51,13 @@ LAYERS = {
     "preparations": 3,
     "consumerlens": 3,
     "upkeep": 3,
+    "tokens": 3,
     "": 3,  # The package itself: the public face, made of the use cases.
     "cli": 4,
     "agenthook": 4,
     "adapters": 4,
     "service": 4,
+    "mcp": 4,
 }
 DOORS = 4
 

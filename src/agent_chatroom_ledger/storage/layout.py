@@ -56,6 +56,26 @@ class Layout:
         return self.private / "preparations"
 
     @cached_property
+    def receipts(self) -> Path:
+        """What was handed over to whom, and how far: a SQLite file that is no derived data."""
+        return self.private / "receipts" / "receipts.sqlite3"
+
+    @cached_property
+    def config(self) -> Path:
+        """The settings of this ledger on this machine."""
+        return self.private / "config.toml"
+
+    @cached_property
+    def presence(self) -> Path:
+        """One file per name that somebody lives under, and below it one per waiting process."""
+        return self.private / "presence"
+
+    @cached_property
+    def pins(self) -> Path:
+        """Which names sessions, panes and directories have."""
+        return self.private / "pins.json"
+
+    @cached_property
     def artifacts(self) -> Path:
         """Artifacts that wait for the commit of the record that names them."""
         return self.private / "artifacts"

@@ -40,12 +40,21 @@ if sys.platform == "win32":  # pragma: no cover - documented as untested
         os.lseek(descriptor, 0, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 
+    _try_share = _try_lock
+
 else:
     import fcntl
 
     def _try_lock(descriptor: int) -> bool:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _try_share(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
@@ -147,6 +156,25 @@ class FileLock:
             os.close(self._descriptor)
         self._descriptor = -1
         self._threads = threading.Lock()
+
+
+def is_held(path: Path) -> bool:
+    """Tell whether somebody holds the lock of a file; nothing is written, and no wait is long.
+
+    A file that is not there is not held. Several may ask at once; who tries to take the lock in
+    the same instant may have to try again.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        if not _try_share(descriptor):
+            return True
+        _unlock(descriptor)
+        return False
+    finally:
+        os.close(descriptor)
 
 
 _all_locks: weakref.WeakSet[FileLock] = weakref.WeakSet()
