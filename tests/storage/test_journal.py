@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_chatroom_ledger import limits
@@ -109,6 +109,8 @@ def test_a_journal_cut_anywhere_holds_every_whole_frame_before(cut: int) -> None
 
 
 @given(st.integers(0, len(WHOLE) - 1), st.integers(1, 255))
+@example(len(encode_header(header())) - 1, 1)
+@example(len(encode_header(header())) + len(encode_frame(FRAMES[0])) - 1, 1)
 def test_a_changed_byte_is_noticed_and_what_stands_after_it_is_known(spot: int, flip: int) -> None:
     data = bytearray(WHOLE)
     data[spot] ^= flip

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import re
 import threading
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.layout import Layout
 
 _READ_BYTES = 1 << 20
+# How a frame's line begins. It cannot stand inside one: there a quotation mark is escaped.
+_LINE_BEGINS = re.compile(rb'[0-9a-f]{8} \{"frame":')
 
 
 def generation_path(layout: Layout, generation: int) -> Path:
@@ -224,16 +227,26 @@ def read_frames(layout: Layout) -> Iterator[Frame]:
 
 
 def salvage(data: bytes) -> list[Frame]:
-    """Return every whole frame that stands somewhere in damaged bytes."""
+    """Return every whole frame that stands somewhere in damaged bytes.
+
+    One whose line begins late is found too: where the end of the line before it was damaged.
+    """
     found: list[Frame] = []
     for line in data.split(b"\n")[:-1]:
-        try:
-            frame = decode_line(line + b"\n")
-        except Corrupt:
-            continue
+        frame = _whole(line)
+        if frame is None:
+            later = (_whole(line[match.start() :]) for match in _LINE_BEGINS.finditer(line, 1))
+            frame = next(filter(None, later), None)
         if isinstance(frame, Frame):
             found.append(frame)
     return found
+
+
+def _whole(line: bytes) -> Header | Frame | None:
+    try:
+        return decode_line(line + b"\n")
+    except Corrupt:
+        return None
 
 
 class Journal:
