@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from agent_chatroom_ledger.domain.direct import answered, check_addressees, is_direct
 from agent_chatroom_ledger.domain.names import check_author
+from agent_chatroom_ledger.domain.records import is_history
 from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.limits import LIST_ROOMS_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from agent_chatroom_ledger.domain.records import Message
+    from agent_chatroom_ledger.inbox import Handover, Item
     from agent_chatroom_ledger.joining import Created, Joined, Left
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.listing import RoomSummary
+    from agent_chatroom_ledger.presence import Presence
+    from agent_chatroom_ledger.receipts import Receipts
     from agent_chatroom_ledger.room import Room
     from agent_chatroom_ledger.sending import Sender, Sent
 
@@ -76,14 +80,14 @@ class Agent:
         ``Room.post`` raises, and Forbidden (code ``send_limit``) past the limit of sends.
         """
         place = self._ledger.room(room)
-        if not to and is_direct(place.id):
+        if not to and is_direct(place.id) and not is_history(kind):
             # What is said in a direct room is said to its members, whichever way it came there.
             to = tuple(name for name in place.members if name != self._name)
         fields = {
-            "to": tuple(to),
+            "to": _names(to, "to"),
             "reply_to": reply_to,
             "kind": kind,
-            "mentions": tuple(mentions),
+            "mentions": _names(mentions, "mentions"),
             "correlation": correlation,
             "cause": cause,
             "status": status,
@@ -209,6 +213,101 @@ class Agent:
         ]
         return found[:limit]
 
+    def who(self) -> list[Presence]:
+        """Return the names that somebody lives or waits under now, in order."""
+        from agent_chatroom_ledger.presence import who
+
+        return who(self._ledger)
+
+    # --- receiving -----------------------------------------------------------------------------
+
+    def inbox(
+        self,
+        max: int | None = None,  # noqa: A002 - the word of the commands and tools
+        wait: float | None = None,
+        *,
+        room: str | Room | None = None,
+        peek: bool = False,
+        again: bool = False,
+    ) -> list[Item]:
+        """Return the oldest messages that wait for the agent, and note them as handed over.
+
+        They are those addressed to it, and those said in its rooms while it was a member: not its
+        own, no history, none handed over before. At most ``max``, by default as the settings say.
+        ``wait`` is how many seconds to wait for the first one. With ``peek`` nothing is noted.
+        ``again`` gives first what was handed over and never acknowledged. A caller that may fail
+        before it has used them takes them with ``take``. Raises Busy while another door of this
+        name is handing over.
+        """
+        from agent_chatroom_ledger.waiting import inbox
+
+        place = None if room is None else self._ledger.room(room)
+        return inbox(
+            self._ledger,
+            self._name,
+            count=max,
+            seconds=wait,
+            room=place,
+            peeking=peek,
+            again=again,
+            door=self._door,
+            session=self._session,
+        )
+
+    def take(
+        self,
+        max: int | None = None,  # noqa: A002 - the word of the commands and tools
+        *,
+        room: str | Room | None = None,
+        again: bool = False,
+        addressed_only: bool = False,
+    ) -> Handover:
+        """Return what ``inbox`` does, noted only when the caller says ``confirm``.
+
+        Until then, or until it is closed, no other door of this name hands anything over.
+        """
+        from agent_chatroom_ledger.inbox import take
+
+        return take(
+            self._ledger,
+            self._name,
+            max=max,
+            room=None if room is None else self._ledger.room(room),
+            again=again,
+            addressed_only=addressed_only,
+            door=self._door,
+            session=self._session,
+        )
+
+    def seen(
+        self, room: str | Room, through: Message | int | str | Mapping[str, int] | None = None
+    ) -> dict[str, int]:
+        """Move the agent's cursor in a room past what it has dealt with, and return the position.
+
+        As ``Consumer.acknowledge``: nothing else says that a message was seen.
+        """
+        return self._ledger.consumer(self._name).acknowledge(room, through)
+
+    def receipts(self, record_id: str) -> Receipts:
+        """Return to whom a message was handed over, who has seen it, and who has answered it."""
+        from agent_chatroom_ledger.receipts import receipts_of
+
+        return receipts_of(self._ledger, record_id, self._name)
+
+    def messages(self, *, room: str | Room | None = None) -> AsyncIterator[Item]:
+        """Yield messages as they come, one at a time; it never ends.
+
+        Each is noted as handed over when the caller asks for the next one; one at which the loop
+        ends comes again. Until then no other door of this name hands anything over. It uses no
+        thread, and ends at once when its task is cancelled.
+        """
+        from agent_chatroom_ledger.waiting import messages
+
+        place = None if room is None else self._ledger.room(room)
+        return messages(
+            self._ledger, self._name, room=place, door=self._door, session=self._session
+        )
+
     # --- inside --------------------------------------------------------------------------------
 
     def _send(self, room: Room, body: str, fields: dict[str, Any]) -> Sent:
@@ -218,3 +317,9 @@ class Agent:
 
             self._sender = Sender(self._ledger, self._name, self._session)
         return self._sender.send(room, body, fields)
+
+
+def _names(names: Iterable[str], field: str) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise InvalidInput(f"{field} is a list of names, not one text.", field=field)
+    return tuple(names)

@@ -31,12 +31,14 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.domain.records import Message
     from agent_chatroom_ledger.domain.tombstones import Tombstone
     from agent_chatroom_ledger.listing import RoomSummary
+    from agent_chatroom_ledger.storage.configuration import Settings
     from agent_chatroom_ledger.storage.history import LogEntry
     from agent_chatroom_ledger.storage.index import Index
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.objects import Objects
     from agent_chatroom_ledger.storage.overlay import Overlay
     from agent_chatroom_ledger.storage.present import Present
+    from agent_chatroom_ledger.storage.receipts import Receipts
     from agent_chatroom_ledger.storage.source import Source
     from agent_chatroom_ledger.storage.timeline import Timeline
     from agent_chatroom_ledger.storage.verify import Report
@@ -358,6 +360,18 @@ class Ledger:
     def index(self) -> Index:
         """The derived index over all rooms."""
         return self._storage.index
+
+    @property
+    def receipts(self) -> Receipts:
+        """What was handed over to whom, outside version control."""
+        return self._storage.receipts
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this ledger on this machine, as its file has them now."""
+        from agent_chatroom_ledger.storage.configuration import load_settings
+
+        return load_settings(self.layout)
 
     @property
     def objects(self) -> Objects:

@@ -131,3 +131,7 @@ PINS_MAX: Final = 1_000
 PIN_KEY_CHARS_MAX: Final = 4_096
 # How long a claim of a name waits for another claim.
 CLAIM_WAIT_SECONDS_MAX: Final = 5
+
+# What a client's own file may hold.
+# Larger ones are left alone.
+CLIENT_FILE_BYTES_MAX: Final = 16 * 1024 * 1024

@@ -41,6 +41,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 class _Entry(msgspec.Struct):
     messages: dict[str, Mark]
+    at: str | None = None
 
 
 class _File(msgspec.Struct):
@@ -96,6 +97,11 @@ class Cursor:
         """Return the newest acknowledged record of each origin of a room."""
         entry = self._file.positions.get(room_id)
         return {} if entry is None else dict(entry.messages)
+
+    def moved_at(self, room_id: str) -> str | None:
+        """Return when the position in a room was last moved; None when the file does not say."""
+        entry = self._file.positions.get(room_id)
+        return None if entry is None else entry.at
 
     def moved(
         self, room_id: str, marks: Mapping[str, Mark], *, title: str, path: str, at: str

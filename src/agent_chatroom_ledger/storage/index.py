@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.source import Source
 
 T = TypeVar("T")
-_CANDIDATES_MAX = 5
 
 
 class RoomRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,11 +97,13 @@ class Index:
             self._seen = self._rooms = self._heads = None
 
     def behind_bytes(self) -> int | None:
-        """Return how much of the newest generation the file lacks; None when it has no file."""
+        """Return how much of the newest generation the file lacks; None without a sound file."""
         if not self._layout.index_db.is_file():
             return None
         with self._guard:
             connection = self._connected()
+            if not (self._writable or self._attached):
+                return None
             generation, offset, _ = self._place(connection)
         kept = journal.generations(self._layout)
         if not kept:
@@ -132,28 +133,9 @@ class Index:
 
     def candidates(self, name: str) -> list[RoomRow]:
         """Return the few rooms whose path, slug or title is nearest to a name, best first."""
-        from difflib import SequenceMatcher
+        from agent_chatroom_ledger.storage.nearest import nearest
 
-        wanted = name.removeprefix("rooms/").casefold()
-        matcher = SequenceMatcher(b=wanted, autojunk=False)
-        ranked = []
-        for row in self.rooms():
-            best = 0.0
-            for text in {
-                row.path.removeprefix("rooms/").casefold(),
-                row.slug,
-                row.title.casefold(),
-            }:
-                if wanted and (wanted in text or text in wanted):
-                    best = max(best, 0.9)
-                    continue
-                matcher.set_seq1(text)
-                if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:
-                    best = max(best, matcher.ratio())
-            if best >= 0.5:
-                ranked.append((-best, row.path, row))
-        ranked.sort(key=lambda entry: entry[:2])
-        return [row for _, _, row in ranked[:_CANDIDATES_MAX]]
+        return nearest(self.rooms(), name)
 
     def heads(self) -> Mapping[str, tuple[Head, ...]]:
         """Return, by room path, the newest message of each origin that wrote there."""
@@ -192,6 +174,17 @@ class Index:
                     return log, n
         return None
 
+    def bearers_of(self, record_id: str) -> list[tuple[str, str, int]]:
+        """Return room, origin and number of the messages of all rooms that may bear an id.
+
+        The caller looks at the record itself: another id may have the same fingerprint.
+        """
+        if not self._is_thorough():
+            found = ((row.path, self._scan_for_id(row.path, record_id)) for row in self.rooms())
+            return [(room, at[0].rpartition("/")[2], at[1]) for room, at in found if at]
+        places = self._places("id = ?", (fingerprint(record_id),))
+        return [(room, origin, n) for room, kind, origin, n in places if kind == MESSAGES]
+
     def find_ids(self, room: str, record_ids: Iterable[str]) -> dict[str, tuple[str, int]]:
         """Return log and number of the messages of a room that may bear one of many ids.
 
@@ -225,6 +218,19 @@ class Index:
             + ")",
             (name,),
         )
+
+    def ask(self, question: Callable[[sqlite3.Connection], T], *, thorough: bool = False) -> T:
+        """Follow the journal and return what a question finds in ``main``.
+
+        With ``thorough`` every record is there, or in ``disk`` below an index in memory; one that
+        lies over no file reads all logs for that.
+        """
+        with self._guard:
+            if thorough and not self._is_thorough():
+                self.close()
+                self._connection, self._attached = indexfile.open_memory(None)
+                self._process, self._thorough = os.getpid(), True
+            return self._answer(question)
 
     def follow(self) -> None:
         """Bring the index up to what the journal holds now."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from agent_chatroom_ledger.storage.layout import Layout
 
-SCHEMA = 2
+SCHEMA = 3
 WAIT_SECONDS_MAX = 30.0
 _ASKED_MAX = 500  # ids in one question: SQLite takes at least 999 values
 # Tables that a read-only index copies into memory; it leaves the large `records` where it is.
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITH
 CREATE TABLE IF NOT EXISTS rooms (
     path TEXT PRIMARY KEY, id TEXT NOT NULL, title TEXT NOT NULL, folder TEXT NOT NULL,
     slug TEXT NOT NULL, members TEXT NOT NULL, created_at TEXT NOT NULL,
-    created_by TEXT NOT NULL, origin TEXT NOT NULL) WITHOUT ROWID;
+    created_by TEXT NOT NULL, origin TEXT NOT NULL, excludes INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS rooms_by_id ON rooms (id);
 CREATE INDEX IF NOT EXISTS rooms_by_title ON rooms (title);
 CREATE INDEX IF NOT EXISTS rooms_by_slug ON rooms (slug);
@@ -40,11 +40,16 @@ CREATE TABLE IF NOT EXISTS logs (
     origin TEXT NOT NULL, last INTEGER NOT NULL, last_id TEXT NOT NULL, last_at TEXT NOT NULL,
     last_history INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS logs_by_room ON logs (room);
+CREATE TABLE IF NOT EXISTS memberships (
+    room TEXT NOT NULL, name TEXT NOT NULL, joined_at INTEGER NOT NULL, left_at INTEGER NOT NULL,
+    PRIMARY KEY (room, name, joined_at)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS memberships_by_name ON memberships (name);
 CREATE TABLE IF NOT EXISTS history (
     log_id INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (log_id, n)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS records (
     log_id INTEGER NOT NULL, n INTEGER NOT NULL, id INTEGER NOT NULL, correlation TEXT, cause TEXT,
-    PRIMARY KEY (log_id, n)) WITHOUT ROWID;
+    at INTEGER NOT NULL, author TEXT NOT NULL, PRIMARY KEY (log_id, n)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS records_by_at ON records (at) WHERE at > 0;
 CREATE INDEX IF NOT EXISTS records_by_id ON records (id);
 CREATE INDEX IF NOT EXISTS records_by_correlation ON records (correlation)
     WHERE correlation IS NOT NULL;

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agent_chatroom_ledger.domain.attendance import CHANGES_MEMBERS, attendance
+from agent_chatroom_ledger.domain.clock import to_micros
 from agent_chatroom_ledger.domain.records import decode_record, is_history
-from agent_chatroom_ledger.errors import Corrupt, NotFound
+from agent_chatroom_ledger.errors import Corrupt, InvalidInput, NotFound
 from agent_chatroom_ledger.storage import reading
 from agent_chatroom_ledger.storage.indexfile import fingerprint
 from agent_chatroom_ledger.storage.overlay import number_of
@@ -19,10 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from agent_chatroom_ledger.domain.frames import Frame
+    from agent_chatroom_ledger.domain.records import Record
     from agent_chatroom_ledger.storage.overlay import Overlay
     from agent_chatroom_ledger.storage.source import Source
 
 ROOM_COLUMNS = "path, id, title, folder, slug, members, created_at, created_by, origin"
+# When somebody leaves who is still a member.
+NEVER = 1 << 62
 # Ids of logs that only an index in memory knows, apart from those of the file below it.
 _MEMORY_IDS = 1 << 40
 
@@ -46,6 +51,9 @@ class Filler:
         self._look = look
         self._thorough = thorough
         self._memory = memory
+        self._attended: set[str] = set()
+        found = {row[1] for row in link.execute("PRAGMA database_list")}
+        self._schemas = [schema for schema in ("main", "disk") if schema in found]
 
     def apply(self, frames: Iterable[Frame]) -> None:
         """Take in frames; those that the index has already change nothing."""
@@ -75,6 +83,7 @@ class Filler:
         present = set(reading.rooms(source, overlay))
         known = {path for (path,) in self._link.execute("SELECT path FROM rooms")}
         changed = set(present) - known
+        self._attended |= changed
         for room in known - present:
             self._forget(room)
         for room in sorted(present):
@@ -110,9 +119,13 @@ class Filler:
         skipped: bool = False,
     ) -> None:
         log_id, _, _ = self._log(log)
+        speech = f"/{MESSAGES}/" in log
+        if skipped and not speech:
+            self._attended.add(reading.room_of(log))
         last, last_id, last_at = 0, "", ""
+        newest_at = self._newest_at(log_id) if speech else 0
         history: list[tuple[int, int]] = []
-        rows: list[tuple[int, int, int, str | None, str | None]] = []
+        rows: list[tuple[int, int, int, str | None, str | None, int, str]] = []
         recipients: list[tuple[str, int, int]] = []
         for n, line in lines:
             last = n
@@ -124,13 +137,19 @@ class Filler:
                 history.append((log_id, n))
                 continue
             last_id, last_at = record.id, record.at
+            at = 0
             if record.n != n or is_history(record.kind):
                 history.append((log_id, n))
-            rows.append((log_id, n, fingerprint(record.id), record.correlation, record.cause))
+            elif speech:
+                newest_at = at = max(newest_at, _micros(record))
+            elif record.kind in CHANGES_MEMBERS:
+                self._attended.add(reading.room_of(log))
+            digest = fingerprint(record.id)
+            rows.append((log_id, n, digest, record.correlation, record.cause, at, record.author))
             recipients += [(name, log_id, n) for name in dict.fromkeys(record.to)]
         if not last:
             return
-        self._link.executemany("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?)", rows)
+        self._link.executemany("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         self._link.executemany("INSERT OR IGNORE INTO history VALUES (?, ?)", history)
         self._link.executemany("INSERT OR IGNORE INTO recipients VALUES (?, ?, ?)", recipients)
         newest = -1 if skipped else history[-1][1] if history else 0
@@ -164,14 +183,18 @@ class Filler:
             return
         source, overlay = self._look()
         for room in waiting:
+            reader = RoomReader(source, overlay, room)
             try:
-                state = RoomReader(source, overlay, room).state()
+                state = reader.state()
+                if room in self._attended:
+                    self._renew_attendance(reader)
             except (NotFound, Corrupt):
                 # verify names what is wrong with it; it cannot be addressed without a state.
                 self._link.execute("DELETE FROM rooms WHERE path = ?", (room,))
                 continue
             self._link.execute(
-                f"INSERT OR REPLACE INTO rooms ({ROOM_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?)",  # noqa: S608 - names of ours
+                f"INSERT OR REPLACE INTO rooms ({ROOM_COLUMNS}, excludes)"  # noqa: S608 - names of ours
+                " VALUES (?,?,?,?,?,?,?,?,?,?)",
                 (
                     room,
                     state.id,
@@ -182,8 +205,33 @@ class Filler:
                     state.created_at,
                     state.created_by,
                     state.origin,
+                    bool(state.policy.excluded),
                 ),
             )
+
+    def _renew_attendance(self, reader: RoomReader) -> None:
+        """Write anew who was a member of a room, and when.
+
+        The row without a name says that the room's rows here are whole, whatever the file below an
+        index in memory has of it.
+        """
+        room = reader.room
+        rows = [(room, "", 0, 0)]
+        for interval in attendance(reader.after(log=OPERATIONS)):
+            left = NEVER if interval.left_at is None else to_micros(interval.left_at)
+            rows.append((room, interval.name, to_micros(interval.joined_at), left))
+        self._link.execute("DELETE FROM main.memberships WHERE room = ?", (room,))
+        self._link.executemany("INSERT OR REPLACE INTO main.memberships VALUES (?, ?, ?, ?)", rows)
+
+    def _newest_at(self, log_id: int) -> int:
+        """Return the time of a log's newest message that may wait for somebody.
+
+        Within a log the index's times never run back, as positions never do, whatever a foreign
+        writer put there.
+        """
+        query = "SELECT at FROM {}.records WHERE log_id = ? AND at > 0 ORDER BY n DESC LIMIT 1"
+        found = (self._link.execute(query.format(s), (log_id,)).fetchone() for s in self._schemas)
+        return max((int(row[0]) for row in found if row), default=0)
 
     def _forget(self, room: str) -> None:
         for (log_id,) in self._link.execute(
@@ -192,6 +240,7 @@ class Filler:
             self._forget_log(log_id)
             self._link.execute("DELETE FROM logs WHERE log_id = ?", (log_id,))
         self._link.execute("DELETE FROM rooms WHERE path = ?", (room,))
+        self._link.execute("DELETE FROM main.memberships WHERE room = ?", (room,))
 
     def _forget_log(self, log_id: int) -> None:
         for table in ("records", "history", "recipients"):
@@ -201,6 +250,14 @@ class Filler:
             " WHERE log_id = ?",
             (log_id,),
         )
+
+
+def _micros(record: Record) -> int:
+    """Return a record's time; 0 where it is none, and readers skip the record."""
+    try:
+        return to_micros(record.at)
+    except InvalidInput:
+        return 0
 
 
 def identity(line: bytes) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.index import Index
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.objects import Objects
+    from agent_chatroom_ledger.storage.receipts import Receipts
     from agent_chatroom_ledger.storage.source import Source
     from agent_chatroom_ledger.storage.timeline import Timeline
     from agent_chatroom_ledger.storage.writer import Writer
@@ -51,6 +52,7 @@ class Opened:
         self._writer: Writer | None = None
         self._objects: Objects | None = None
         self._timeline: Timeline | None = None
+        self._receipts: Receipts | None = None
         self._closed = False
 
     def look(self) -> tuple[Source, Overlay]:
@@ -103,6 +105,17 @@ class Opened:
                 objects = self.objects
                 self._timeline = Timeline(self.layout, objects, writable=not self.read_only)
             return self._timeline
+
+    @property
+    def receipts(self) -> Receipts:
+        """What was handed over to whom; a reader of the ledger may write there."""
+        with self._guard:
+            self._require_open()
+            if self._receipts is None:
+                from agent_chatroom_ledger.storage.receipts import Receipts
+
+                self._receipts = Receipts(self.layout)
+            return self._receipts
 
     @property
     def writer(self) -> Writer:
@@ -180,6 +193,9 @@ class Opened:
             if self._timeline is not None:
                 self._timeline.close()
                 self._timeline = None
+            if self._receipts is not None:
+                self._receipts.close()
+                self._receipts = None
             if self._objects is not None:
                 self._objects.close()
                 self._objects = None

@@ -1,0 +1,236 @@
+"""What waits for a name, asked of the index: records that may be for it, in the order of time.
+
+The index knows time, author, recipients and memberships of every record, so that the oldest five
+are found without reading a room, however much waits. Who hands a record over looks at it again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
+
+    from agent_chatroom_ledger.storage.index import Index
+
+# A log of messages, whatever path its room has: the room's id and the origin.
+LogKey: TypeAlias = tuple[str, str]
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that may be for a name, and where it stands.
+
+    ``at`` is its time in microseconds as the index orders it; ``excludes`` says that the policy of
+    its room leaves something out.
+    """
+
+    path: str
+    room: str
+    origin: str
+    n: int
+    at: int
+    excludes: bool
+
+
+class Count(msgspec.Struct, frozen=True, kw_only=True):
+    """How many records of one log may be for a name; ``numbers`` only where a policy excludes."""
+
+    path: str
+    room: str
+    origin: str
+    count: int
+    excludes: bool
+    numbers: tuple[int, ...] = ()
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    """The oldest records that may be for a name.
+
+    ``whole`` says that there are no more. ``mark`` and ``newest`` are the state of the index that
+    was asked: while the mark stays the same, whatever comes is newer than ``newest``.
+    """
+
+    rows: tuple[Waiting, ...]
+    whole: bool
+    mark: str
+    newest: int
+
+
+# Whether the records at `r` in the log `l` may be for :me. A row without a name among a room's
+# memberships in memory says that those of the file below are out of date.
+_MEMBER: Final = """EXISTS (SELECT 1 FROM main.memberships AS m WHERE m.room = l.room
+    AND m.name = :me AND m.joined_at < r.at AND r.at < m.left_at)"""
+_MEMBER_BELOW: Final = """(EXISTS (SELECT 1 FROM disk.memberships AS m WHERE m.room = l.room
+    AND m.name = :me AND m.joined_at < r.at AND r.at < m.left_at)
+    AND NOT EXISTS (SELECT 1 FROM main.memberships AS s WHERE s.room = l.room AND s.name = ''))"""
+_ADDRESSED: Final = """EXISTS (SELECT 1 FROM {schema}.recipients AS t
+    WHERE t.name = :me AND t.log_id = r.log_id AND t.n = r.n)"""
+_SOURCE: Final = """
+    FROM {schema}.records AS r INDEXED BY records_by_at
+    CROSS JOIN main.logs AS l ON l.log_id = r.log_id
+    CROSS JOIN main.rooms AS p ON p.path = l.room
+    WHERE r.at > :low AND r.at > 0 AND r.n <= l.last AND r.author <> :me
+    AND (:room = '' OR l.room = :room)
+    AND r.n > coalesce((SELECT d.n FROM temp.done AS d WHERE d.log_id = r.log_id), 0)
+    AND ({member} OR {addressed})"""
+
+
+def queued(
+    index: Index,
+    me: str,
+    *,
+    low: int,
+    mark: str,
+    places: Mapping[LogKey, int],
+    limit: int,
+    room: str = "",
+) -> Queue:
+    """Return the oldest records that may be for a name and lie past its places.
+
+    Only those later than ``low`` are looked at if the index still bears ``mark``; ``room``, a
+    path, asks for one room. At most ``limit`` rows.
+    """
+
+    def ask(link: sqlite3.Connection) -> Queue:
+        now, newest = _state(link)
+        since = low if mark == now else _beginning(link, me)
+        _note_places(link, places)
+        parts = [
+            f"SELECT l.room, p.id, l.origin, r.n, r.at, p.excludes, r.log_id {source}"
+            for source in _sources(link)
+        ]
+        query = f"{' UNION ALL '.join(parts)} ORDER BY 5, 7, 4 LIMIT :limit"
+        values = {"me": me, "low": since, "room": room, "limit": limit + 1}
+        rows = link.execute(query, values).fetchall()
+        return Queue(
+            rows=tuple(
+                Waiting(path=path, room=room_id, origin=origin, n=n, at=at, excludes=bool(excludes))
+                for path, room_id, origin, n, at, excludes, _ in rows[:limit]
+            ),
+            whole=len(rows) <= limit,
+            mark=now,
+            newest=newest,
+        )
+
+    return index.ask(ask, thorough=True)
+
+
+def counts(
+    index: Index,
+    me: str,
+    *,
+    low: int,
+    mark: str,
+    places: Mapping[LogKey, int],
+    beyond: AbstractSet[tuple[str, str, int]],
+    room: str = "",
+) -> list[Count]:
+    """Return, by log, how many records may be for a name and lie past its places.
+
+    ``beyond`` are those past a place that do not count; the rest is as in ``queued``.
+    """
+
+    def ask(link: sqlite3.Connection) -> list[Count]:
+        since = low if mark == _state(link)[0] else _beginning(link, me)
+        _note_places(link, places)
+        values = {"me": me, "low": since, "room": room}
+        totals: dict[tuple[str, str, str, bool], int] = {}
+        numbers: dict[tuple[str, str, str, bool], list[int]] = {}
+        for source in _sources(link):
+            for path, room_id, origin, excludes, count in link.execute(
+                f"SELECT l.room, p.id, l.origin, p.excludes, count(*) {source} GROUP BY r.log_id",
+                values,
+            ):
+                key = path, room_id, origin, bool(excludes)
+                totals[key] = totals.get(key, 0) + count
+            for path, room_id, origin, n in link.execute(
+                f"SELECT l.room, p.id, l.origin, r.n {source} AND p.excludes = 1", values
+            ):
+                numbers.setdefault((path, room_id, origin, True), []).append(n)
+        return [
+            Count(
+                path=path,
+                room=room_id,
+                origin=origin,
+                count=count - sum(1 for r, o, _ in beyond if (r, o) == (room_id, origin)),
+                excludes=excludes,
+                numbers=tuple(numbers.get((path, room_id, origin, excludes), ())),
+            )
+            for (path, room_id, origin, excludes), count in totals.items()
+        ]
+
+    return index.ask(ask, thorough=True)
+
+
+def records_since(index: Index, after: int, through: int, limit: int = 1_000) -> int:
+    """Return how many messages lie between two times, at most ``limit``."""
+
+    def ask(link: sqlite3.Connection) -> int:
+        return sum(
+            link.execute(
+                f"SELECT count(*) FROM (SELECT 1 FROM {schema}.records INDEXED BY records_by_at"  # noqa: S608 - ours
+                " WHERE at > 0 AND at > ? AND at <= ? LIMIT ?)",
+                (after, through, limit),
+            ).fetchone()[0]
+            for schema in _schemas(link)
+        )
+
+    return index.ask(ask, thorough=True)
+
+
+def _state(link: sqlite3.Connection) -> tuple[str, int]:
+    """Return the mark of foreign commits that the index knows, and its newest time."""
+    found = link.execute("SELECT value FROM main.meta WHERE key = 'foreign'").fetchone()
+    newest = 0
+    for schema in _schemas(link):
+        row = link.execute(
+            f"SELECT max(at) FROM {schema}.records INDEXED BY records_by_at WHERE at > 0"  # noqa: S608 - ours
+        ).fetchone()
+        newest = max(newest, row[0] or 0)
+    return (found[0] if found else ""), newest
+
+
+def _beginning(link: sqlite3.Connection, me: str) -> int:
+    """Return a time before which nothing can be for a name."""
+    times: list[int] = []
+    for schema in _schemas(link):
+        joined = f"SELECT min(joined_at) FROM {schema}.memberships WHERE name = ?"  # noqa: S608 - ours
+        addressed = (
+            f"SELECT min(at) FROM {schema}.recipients JOIN {schema}.records USING (log_id, n)"  # noqa: S608 - ours
+            " WHERE name = ? AND at > 0"
+        )
+        for query in (joined, addressed):
+            (found,) = link.execute(query, (me,)).fetchone()
+            if found is not None:
+                times.append(found)
+    return min(times) - 1 if times else _state(link)[1]
+
+
+def _note_places(link: sqlite3.Connection, places: Mapping[LogKey, int]) -> None:
+    link.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS done (log_id INTEGER PRIMARY KEY, n INTEGER NOT NULL)"
+    )
+    link.execute("DELETE FROM temp.done")
+    link.executemany(
+        "INSERT OR REPLACE INTO temp.done SELECT log_id, ?3 FROM main.rooms JOIN main.logs"
+        " ON logs.room = path WHERE rooms.id = ?1 AND logs.origin = ?2 AND kind = 'messages'",
+        [(room, origin, n) for (room, origin), n in places.items()],
+    )
+
+
+def _sources(link: sqlite3.Connection) -> list[str]:
+    schemas = _schemas(link)
+    member = f"{_MEMBER} OR {_MEMBER_BELOW}" if len(schemas) > 1 else _MEMBER
+    return [
+        _SOURCE.format(schema=s, member=member, addressed=_ADDRESSED.format(schema=s))
+        for s in schemas
+    ]
+
+
+def _schemas(link: sqlite3.Connection) -> list[str]:
+    found = {row[1] for row in link.execute("PRAGMA database_list")}
+    return [schema for schema in ("main", "disk") if schema in found]
