@@ -87,6 +87,24 @@ def test_restoring_brings_back_the_same_tree(ledger: Ledger, git: Git) -> None:
         ledger.restore_room(room)
 
 
+def test_the_index_of_git_lists_what_main_holds(ledger: Ledger, git: Git) -> None:
+    """After each step, for a room that stands between others and lies in several directories."""
+    for name in ("a-b", "a", "a.b", "a0"):
+        ledger.create_room(name).post_many([{"author": "Ann", "body": str(n)} for n in range(120)])
+    ledger.flush()
+    whole = git(ledger.root, "ls-files", "--stage")
+    for step in (ledger.archive_room, ledger.restore_room) * 2:
+        step("a")
+        form = "%(objectmode) %(objectname) 0%x09%(path)"
+        listed = git(ledger.root, "ls-files", "--stage")
+        assert listed == git(ledger.root, "ls-tree", "-r", f"--format={form}", "HEAD")
+        assert git(ledger.root, "status", "--porcelain") == ""
+        assert ("\trooms/a/messages/" in listed) == (step == ledger.restore_room)
+    assert [line for line in whole.split("\n") if "\trooms/a/" in line] == [
+        line for line in listed.split("\n") if "\trooms/a/" in line
+    ]
+
+
 def test_archiving_twice_and_restoring_twice(ledger: Ledger, git: Git) -> None:
     for turn in range(3):
         ledger.archive_room("design-review")

@@ -288,6 +288,91 @@ def test_a_damaged_index_is_no_index(place: Layout, cut: int) -> None:
     assert patched(data, {"a": None}, lambda _: None, None) is None
 
 
+ROOM = "rooms/a/"
+
+
+@given(FILES, st.sets(st.sampled_from(FOREIGN)), st.sampled_from([ROOM, "rooms/a.b/", "rooms/b/"]))
+@example(dict.fromkeys(POOL, "one"), set(FOREIGN), ROOM)
+@example(dict.fromkeys(POOL, "one"), set(FOREIGN), "rooms/" + "long" * 80 + "/")
+@example({}, set(), ROOM)
+@settings(max_examples=40, deadline=None)
+def test_a_room_is_cut_out_and_put_back(
+    main: dict[str, str], foreign: set[str], prefix: str
+) -> None:
+    """git lists what is left, and afterwards the very same bytes are there again."""
+    with tempfile.TemporaryDirectory() as root:
+        place = empty_place(Path(root) / "place")
+        files = {path: blob(place, text) for path, text in main.items()}
+        stage(place, files | dict.fromkeys(foreign, blob(place, "foreign")))
+        before, listed = index(place), staged(place)
+        parts = gitindex.cut(before, prefix)
+        assert parts is not None
+        rest, entries = parts
+        for data, expected in (
+            (rest, {p: o for p, o in listed.items() if not p.startswith(prefix)}),
+            (entries, {p: o for p, o in listed.items() if p.startswith(prefix)}),
+        ):
+            (place.git / "index").write_bytes(data)
+            assert staged(place) == expected
+        assert gitindex.joined(rest, entries, prefix) == before
+
+
+def test_entries_that_do_not_fit_are_not_put_back(place: Layout) -> None:
+    stage(place, dict.fromkeys(POOL, blob(place, "one")))
+    whole = index(place)
+    parts = gitindex.cut(whole, ROOM)
+    assert parts is not None
+    rest, entries = parts
+    assert gitindex.joined(whole, entries, ROOM) is None  # they are there
+    assert gitindex.joined(rest, whole, ROOM) is None  # there are others among them
+    assert gitindex.joined(rest, entries, "rooms/b/") is None
+    assert gitindex.joined(rest[:-30], entries, ROOM) is None
+    assert gitindex.joined(rest, entries[:60], ROOM) is None
+    stage(place, {"rooms/a/mine": blob(place, "two")})
+    unmerged = "".join(f"100644 {blob(place, 'two')} {n}\tmine\0" for n in (1, 2, 3))
+    git(place.root, "update-index", "-z", "--index-info", given=unmerged)
+    mine = gitindex.cut(index(place), ROOM)
+    assert mine is not None
+    assert gitindex.joined(mine[0], entries, ROOM) is None  # a merge that is not finished
+
+
+@pytest.mark.parametrize("kind", ["version 4", "split", "out of order", "damaged"])
+def test_an_index_of_another_kind_is_not_cut(place: Layout, kind: str) -> None:
+    stage(place, dict.fromkeys(POOL, blob(place, "one")))
+    data = index(place)
+    if kind == "version 4":
+        git(place.root, "update-index", "--index-version", "4")
+        data = index(place)
+    elif kind == "split":
+        git(place.root, "update-index", "--split-index")
+        data = index(place)
+    elif kind == "out of order":
+        raw = {path: entry for path, (_, _, entry) in parse(data).items()}
+        names = [*sorted(set(raw) - {POOL[4]}), POOL[4]]
+        body = b"".join(raw[name] for name in names)
+        data = data[:12] + body + data[-20:]
+    else:
+        data = data[:200]
+    assert gitindex.cut(data, ROOM) is None
+
+
+def test_a_room_with_flags_of_its_own_keeps_them(place: Layout) -> None:
+    """`git add -N` makes entries longer, in an index of version 3."""
+    stage(place, dict.fromkeys([*POOL, "rooms/a/mine"], blob(place, "one")))
+    (place.root / "rooms/a").mkdir(parents=True)
+    (place.root / "rooms/a/new").write_text("new")
+    git(place.root, "add", "-N", "rooms/a/new")
+    before = index(place)
+    assert before[7] == 3
+    parts = gitindex.cut(before, ROOM)
+    assert parts is not None
+    plain_rest = parts[0][:7] + b"\x02" + parts[0][8:-20]
+    both = gitindex.joined(plain_rest + b"\0" * 20, parts[1], ROOM)
+    assert both is not None
+    (place.git / "index").write_bytes(both)
+    assert "rooms/a/new" in git(place.root, "ls-files").decode().split("\n")
+
+
 def test_writing_needs_no_index_before(place: Layout) -> None:
     assert gitindex.read(place) is None
     gitindex.write(place, plain([]), sync=True)

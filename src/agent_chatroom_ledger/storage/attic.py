@@ -74,8 +74,8 @@ def bring_back(layout: Layout, path: str, tree: str, index: bytes | None) -> byt
     os.makedirs(f"{layout.root}/{above}", exist_ok=True)
     if os.path.lexists(target) or not _is_plain(layout, above):
         return None
-    joined = gitindex.joined(index, entries)
-    if joined is None or not gitindex.all_below(entries, f"{path}/"):
+    joined = gitindex.joined(index, entries, f"{path}/")
+    if joined is None:
         return None
     failpoints.reach("attic.back")
     os.rename(source, target)

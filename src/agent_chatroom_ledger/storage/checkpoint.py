@@ -139,8 +139,10 @@ class Checkpoint:
         """Let work tree and index show main, and make everything durable."""
         old = self._tree(base)
         new = self._tree(main)
-        changes = [c for c in differences(self._objects, old, new) if is_ours(c[0])]
-        changes = self._move_rooms(base, main, changes)
+        moved = self._move_rooms(base, main)
+        found = differences(self._objects, old, new, without=moved)
+        changes = [change for change in found if is_ours(change[0])]
+        changes += [change for inside in moved.values() for change in inside]
         entries: dict[str, gitindex.Entry | None] = {}
         with WorkTreeWriter(self._layout) as tree:
             # Logs first: a reader that finds a projection finds what it was folded from.
@@ -170,12 +172,12 @@ class Checkpoint:
         failpoints.reach("checkpoint.synced")
         self._refresh_index(base, main, entries)
 
-    def _move_rooms(self, base: str, main: str, changes: list[Change]) -> list[Change]:
+    def _move_rooms(self, base: str, main: str) -> dict[str, list[Change]]:
         """Put archived rooms' directories aside and restored ones back, each in one step.
 
-        Returns what is left to be done file by file.
+        Returns their paths, each with what is left to be done in it file by file.
         """
-        moved = {
+        named = {
             str(data.get("path")): data
             for frame in self._committer.intake.frames
             for item in frame.records
@@ -183,11 +185,12 @@ class Checkpoint:
             for data in (_of_whole_room(bytes(item.record)),)
             if data is not None
         }
-        if not moved or base == NO_OBJECT:
-            return changes
+        moved: dict[str, list[Change]] = {}
+        if not named or base == NO_OBJECT:
+            return moved
         self._committer.met_foreign = True  # whoever follows the journal alone reads rooms anew
         before, after = CommitTree(self._objects, base), CommitTree(self._objects, main)
-        for path, data in moved.items():
+        for path, data in named.items():
             was, now = before.oid(path), after.oid(path)
             index = gitindex.read(self._layout)
             changed: bytes | None = None
@@ -202,9 +205,8 @@ class Checkpoint:
             if changed is None:
                 continue
             gitindex.write(self._layout, changed, sync=True)
-            changes = [change for change in changes if not change[0].startswith(f"{path}/")]
-            changes += differences(self._objects, standing, now or NO_OBJECT, f"{path}/")
-        return changes
+            moved[path] = list(differences(self._objects, standing, now or NO_OBJECT, f"{path}/"))
+        return moved
 
     def _tree(self, commit: str) -> str:
         return NO_OBJECT if commit == NO_OBJECT else self._objects.commit(commit).tree

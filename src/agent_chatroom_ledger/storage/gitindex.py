@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent_chatroom_ledger.storage import failpoints, files
 from agent_chatroom_ledger.storage.objects import FILE_MODE
@@ -25,6 +25,7 @@ _HEADER = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">10I20sH")
 _NAME_MAX = 0xFFF
 _EXTENDED = 0x4000
+_STAGES = 0x3000
 _UNREADABLE = {b"link", b"sdir"}  # entries in another file, entries for whole directories
 _PATCHES_MAX = 64  # beyond this many changes one pass over all entries is cheaper
 _NO_STAT = (0,) * 6
@@ -247,41 +248,91 @@ def plain(entries: Iterable[tuple[str, bytes]], version: int = 2) -> bytes:
     return _sealed(len(ordered), b"".join([raw for _, raw in ordered]), version)
 
 
+class _Run(NamedTuple):
+    """The entries below a prefix: from where to where they lie in an index, and how many."""
+
+    version: int
+    entries: int
+    start: int
+    stop: int
+    end: int
+    inside: int
+    staged: bool
+
+
+def _run(data: bytes, prefix: bytes) -> _Run:
+    """Find the entries below a prefix, which follow one another since an index is sorted.
+
+    Without any, the run is empty and stands where they would. Raises _Unpatchable for an index of
+    another kind.
+    """
+    version, entries = _check(data)
+    at, limit, width = _HEADER.size, len(data) - 20, len(prefix)
+    start = stop = -1
+    inside = staged = 0
+    for _ in range(entries):
+        if at + _ENTRY.size > limit:
+            raise _Unpatchable
+        flags = (data[at + 60] << 8) | data[at + 61]
+        name_at = at + (_ENTRY.size + 2 if flags & _EXTENDED else _ENTRY.size)
+        size = flags & _NAME_MAX
+        if size == _NAME_MAX:
+            size = data.index(b"\0", name_at) - name_at
+        if stop < 0:
+            head = data[name_at : name_at + width]
+            if head > prefix:
+                stop = at
+                start = stop if start < 0 else start
+            elif head == prefix:
+                inside += 1
+                start = at if start < 0 else start
+            elif start >= 0:
+                raise _Unpatchable  # out of order
+        elif data.startswith(prefix, name_at):
+            raise _Unpatchable
+        staged |= flags & _STAGES
+        at += (name_at - at + size + 8) // 8 * 8
+    if at > limit or not _UNREADABLE.isdisjoint(_extensions(data, at)):
+        raise _Unpatchable
+    stop = at if stop < 0 else stop
+    start = stop if start < 0 else start
+    return _Run(version, entries, start, stop, at, inside, bool(staged))
+
+
 def cut(data: bytes, prefix: str) -> tuple[bytes, bytes] | None:
     """Part an index in two: what lies elsewhere, and what lies below a prefix, which ends in `/`.
 
     None when the index is of a kind that is not patched. Extensions are dropped.
     """
-    rest: list[bytes] = []
-    below: list[bytes] = []
     try:
-        version, _ = _check(data)
-        for path, _, raw in _all_entries(data):
-            (below if path.startswith(prefix) else rest).append(raw)
-    except (_Unpatchable, ValueError):
+        run = _run(data, prefix.encode("utf-8", "surrogateescape"))
+    except (_Unpatchable, IndexError, ValueError):
         return None
-    parts = [_sealed(len(part), b"".join(part), version) for part in (rest, below)]
-    return parts[0], parts[1]
+    rest = data[_HEADER.size : run.start] + data[run.stop : run.end]
+    below = data[run.start : run.stop]
+    return (
+        _sealed(run.entries - run.inside, rest, run.version),
+        _sealed(run.inside, below, run.version),
+    )
 
 
-def joined(data: bytes, entries: bytes) -> bytes | None:
+def joined(data: bytes, entries: bytes, prefix: str) -> bytes | None:
     """Put the entries that `cut` gave back into an index; None when they do not fit together."""
-    raw: dict[str, bytes] = {}
+    key = prefix.encode("utf-8", "surrogateescape")
     try:
-        version, _ = _check(data)
-        for part in (entries, data):
-            for path, stage, entry in _all_entries(part):
-                if stage or path in raw:
-                    return None
-                raw[path] = entry
-    except (_Unpatchable, ValueError):
+        around, back = _run(data, key), _run(entries, key)
+    except (_Unpatchable, IndexError, ValueError):
         return None
-    return plain(raw.items(), version)
-
-
-def all_below(entries: bytes, prefix: str) -> bool:
-    """Tell whether all entries that `cut` gave lie below a prefix."""
-    return all(path.startswith(prefix) for path, _, _ in _all_entries(entries))
+    if around.inside or around.staged or back.staged or back.inside != back.entries:
+        return None
+    body = b"".join(
+        (
+            data[_HEADER.size : around.start],
+            entries[back.start : back.stop],
+            data[around.stop : around.end],
+        )
+    )
+    return _sealed(around.entries + back.inside, body, max(around.version, back.version))
 
 
 def raw_entry(path: str, entry: Entry) -> bytes:

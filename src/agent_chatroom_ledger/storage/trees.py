@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from agent_chatroom_ledger.storage.objects import FILE_MODE, NO_OBJECT, TREE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from agent_chatroom_ledger.storage.objects import Objects
     from agent_chatroom_ledger.storage.packs import PackBuilder
@@ -300,10 +300,13 @@ def walk(objects: Objects, tree: str, prefix: str = "") -> Iterator[tuple[str, i
 Change = tuple[str, int, str | None, int, str | None]
 
 
-def differences(objects: Objects, old: str, new: str, prefix: str = "") -> Iterator[Change]:
+def differences(
+    objects: Objects, old: str, new: str, prefix: str = "", without: Container[str] = ()
+) -> Iterator[Change]:
     """Give (path, old mode, old id, new mode, new id) of every file that differs.
 
-    None stands for a file that is not there. Descends only where the ids of subtrees differ.
+    None stands for a file that is not there. Descends only where the ids of subtrees differ, and
+    into no path of ``without``.
     """
     if old == new:
         return
@@ -314,10 +317,12 @@ def differences(objects: Objects, old: str, new: str, prefix: str = "") -> Itera
         if a == b:
             continue
         path = f"{prefix}{name}"
+        if path in without:
+            continue
         a_tree = a.oid if a is not None and a.is_tree else NO_OBJECT
         b_tree = b.oid if b is not None and b.is_tree else NO_OBJECT
         if a_tree != b_tree:
-            yield from differences(objects, a_tree, b_tree, f"{path}/")
+            yield from differences(objects, a_tree, b_tree, f"{path}/", without)
         a_file = a if a is not None and not a.is_tree else None
         b_file = b if b is not None and not b.is_tree else None
         if a_file != b_file:
