@@ -183,8 +183,7 @@ class Agent:
         """
         from agent_chatroom_ledger.joining import leave
 
-        del keep_queued
-        return leave(self._ledger.room(room), self._name)
+        return leave(self._ledger.room(room), self._name, keep_queued=keep_queued)
 
     def rooms(
         self,

@@ -202,25 +202,20 @@ def waiting_counts(ledger: Ledger, name: str, room: Room | None = None) -> dict[
     return _counted(ledger, check_author(name, "name"), "" if room is None else room.path)
 
 
-def discard(ledger: Ledger, name: str, room: Room) -> int:
+def discard(ledger: Ledger, name: str, room: Room, through: Message | None = None) -> int:
     """Let nothing of a room wait for a name any more, and return how many messages did.
 
-    The history stays, and so do receipts and what waits in other rooms. Raises Busy as ``take``
-    does.
+    The history stays, and so do receipts and what waits in other rooms. ``through``, the newest
+    message that is meant, spares what was said after it. No lock is taken, so that who is being
+    handed something may leave its room; what it has taken already is still its own to confirm.
     """
-    check_author(name, "name")
-    lock = _lock_of(ledger, name)
-    try:
-        lock.acquire(seconds=LOCK_SECONDS)
-        try:
-            count = waiting_count(ledger, name, room)
-            if count:
-                ledger.receipts.drop(name, room.id, room.last_position())
-            return count
-        finally:
-            lock.release()
-    finally:
-        lock.close()
+    count = waiting_count(ledger, name, room)
+    if count:
+        places = room.last_position()
+        if through is not None:
+            places[through.origin] = min(through.n, places[through.origin])
+        ledger.receipts.drop(name, room.id, places)
+    return count
 
 
 class _Taking:

@@ -17,7 +17,7 @@ from agent_chatroom_ledger.domain.events import event_draft
 from agent_chatroom_ledger.domain.names import check_author, fold_title
 from agent_chatroom_ledger.domain.records import Message, message_of, record_of
 from agent_chatroom_ledger.domain.rooms import check_reason, members_draft
-from agent_chatroom_ledger.errors import Conflict
+from agent_chatroom_ledger.errors import Conflict, NotYetCommitted
 from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage.reading import MESSAGES, log_path
 
@@ -72,15 +72,30 @@ def join(room: Room, name: str, *, reason: str = "") -> Joined:
     return Joined(room=room, joined=event is not None, event=event)
 
 
-def leave(room: Room, name: str, *, reason: str = "") -> Left:
+def leave(room: Room, name: str, *, reason: str = "", keep_queued: bool = False) -> Left:
     """Take a name off a room's member list, with an event in its messages; one commit.
 
     Who is no member changes nothing and leaves no line. The room stays when its last member leaves:
-    it can be read, posted to and joined. Raises Conflict for a direct room and an archived one.
+    it can be read, posted to and joined. What waits of it in the name's inbox is discarded, for one
+    who was no member too, unless ``keep_queued``. Raises Conflict for a direct room and an archived
+    one.
     """
     refuse_direct(room, "leave")
-    event = _change(room, name, reason, add=False)
-    return Left(room=room, left=event is not None, event=event, discarded=0)
+    try:
+        event = _change(room, name, reason, add=False)
+    except NotYetCommitted:
+        # The operation is durable all the same, and its backlog goes with it.
+        if not keep_queued:
+            _discard(room, name, None)
+        raise
+    discarded = 0 if keep_queued else _discard(room, name, event)
+    return Left(room=room, left=event is not None, event=event, discarded=discarded)
+
+
+def _discard(room: Room, name: str, event: Message | None) -> int:
+    from agent_chatroom_ledger.inbox import discard
+
+    return discard(room.ledger, name, room, through=event)
 
 
 def create_or_join(

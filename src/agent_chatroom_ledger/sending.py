@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
 
 from agent_chatroom_ledger.domain.names import BROADCAST
 from agent_chatroom_ledger.domain.records import Message, is_history
+from agent_chatroom_ledger.errors import Forbidden, LedgerError, NotYetCommitted
 from agent_chatroom_ledger.room import Room
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from agent_chatroom_ledger.ledger import Ledger
 
@@ -43,21 +46,34 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sender:
-    """What an agent's session sends, and what it was told about its receivers."""
+    """What an agent's session sends, and what it was told about its receivers.
+
+    A session that has an id is the same in every process, and what it was told and has sent is kept
+    with the receipts; one without lives as long as this object.
+    """
 
     def __init__(self, ledger: Ledger, name: str, session: str | None) -> None:
         """Name the author; ``session`` is None for a session that nobody else knows of."""
         self._ledger = ledger
         self._name = name
         self._session = session
+        self._guard = threading.Lock()
         self._told: set[str] = set()
+        self._count = 0
 
     def send(self, room: Room, body: str, fields: dict[str, Any]) -> Sent:
-        """Post, and return the message with its receivers; ``fields`` are those of a draft."""
-        message = room.post(self._name, body, **fields)
+        """Post, and return the message with its receivers; ``fields`` are those of a draft.
+
+        Whatever can go wrong about the receivers does so before the message is written.
+        """
         members = room.members
-        recipients = self._recipients(receivers(message, members, self._name))
-        notes = []
+        names = receivers(fields.get("to", ()), members, self._name)
+        if is_history(fields.get("kind", "")):
+            names = ()
+        recipients = self._looked_at(names)
+        with self._counted(room, fields.get("id")):
+            message = room.post(self._name, body, **fields)
+        notes = self._heard(recipients)
         if self._name not in members and not is_history(message.kind):
             path = room.path.removeprefix("rooms/")
             notes.append(
@@ -66,18 +82,94 @@ class Sender:
             )
         return Sent(message=message, room=room, recipients=recipients, notes=tuple(notes))
 
-    def _recipients(self, names: Iterable[str]) -> tuple[Recipient, ...]:
-        return tuple(self._recipient(name) for name in names)
+    # --- whom it goes to -----------------------------------------------------------------------
 
-    def _recipient(self, name: str) -> Recipient:
-        note = "" if name in self._told else NOBODY_LIVE
-        self._told.add(name)
-        return Recipient(name=name, note=note)
+    def _looked_at(self, names: Sequence[str]) -> tuple[Recipient, ...]:
+        if not names:
+            return ()
+        from agent_chatroom_ledger.presence import who
+
+        here = {presence.name: presence for presence in who(self._ledger)}
+        found = []
+        for name in names:
+            if name in here:
+                found.append(Recipient(name=name, reach=here[name].reach, live=True))
+            else:
+                note = "" if self._was_told(name) else NOBODY_LIVE
+                found.append(Recipient(name=name, note=note))
+        return tuple(found)
+
+    def _was_told(self, target: str) -> bool:
+        if self._session is None:
+            return target in self._told
+        return self._ledger.receipts.was_told(self._session, target)
+
+    def _heard(self, recipients: Iterable[Recipient]) -> list[str]:
+        """Remember what the sender hears now, and forget it of those who are live again.
+
+        The message is written, so that this fails is no more than a note.
+        """
+        dead = [recipient.name for recipient in recipients if recipient.note]
+        live = [recipient.name for recipient in recipients if recipient.live]
+        if self._session is None:
+            self._told.update(dead)
+            self._told.difference_update(live)
+            return []
+        try:
+            for target in dead:
+                self._ledger.receipts.tell(self._session, target)
+            self._ledger.receipts.untell(live)
+        except LedgerError as error:
+            return [f"You may hear again who is not live: {error}"]
+        return []
+
+    # --- how much a session may send -----------------------------------------------------------
+
+    @contextmanager
+    def _counted(self, room: Room, key: str | None) -> Iterator[None]:
+        """Count a message where there is a limit; what was not written does not count.
+
+        Raises Forbidden (code ``send_limit``) past the limit.
+        """
+        limit = self._ledger.settings.max_sends_per_session
+        if limit is None or (key is not None and self._ledger.index.find_id(room.path, key)):
+            yield
+            return
+        if not self._take(limit):
+            raise Forbidden(
+                f"This session has sent {limit} messages, and max_sends_per_session in "
+                f"{self._ledger.layout.config} allows no more; nothing was sent. Say so to whoever "
+                "runs you: a higher limit there, or a new session, lets you go on.",
+                code="send_limit",
+                limit=limit,
+                session=self._session or "",
+            )
+        try:
+            yield
+        except NotYetCommitted:
+            raise  # it is written
+        except BaseException:
+            self._give_back()
+            raise
+
+    def _take(self, limit: int) -> bool:
+        if self._session is not None:
+            return self._ledger.receipts.count_send(self._session, limit) is not None
+        with self._guard:
+            if self._count >= limit:
+                return False
+            self._count += 1
+            return True
+
+    def _give_back(self) -> None:
+        if self._session is not None:
+            self._ledger.receipts.uncount_send(self._session)
+            return
+        with self._guard:
+            self._count -= 1
 
 
-def receivers(message: Message, members: Iterable[str], me: str) -> tuple[str, ...]:
+def receivers(to: Iterable[str], members: Iterable[str], me: str) -> tuple[str, ...]:
     """Return the names whose inbox a message of mine comes to: addressees first, then members."""
-    if is_history(message.kind):
-        return ()
-    named = dict.fromkeys((*message.to, *members))
+    named = dict.fromkeys((*to, *members))
     return tuple(name for name in named if name not in {me, BROADCAST})

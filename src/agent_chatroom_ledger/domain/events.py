@@ -41,7 +41,7 @@ def event_of(message: Message) -> str:
     words = f"{message.author} {told} the room"
     genuine = (
         message.kind == EVENT
-        and told in {"joined", "left"}
+        and told in ("joined", "left")
         and data.get("member") == message.author
         and message.body == words
     )
