@@ -15,6 +15,7 @@ import msgspec
 from agent_chatroom_ledger.domain.agentnames import check_agent_name, derived_name, suffixed
 from agent_chatroom_ledger.domain.clientprograms import KNOWN, client_name
 from agent_chatroom_ledger.domain.clock import from_datetime
+from agent_chatroom_ledger.domain.display import has_control, one_line
 from agent_chatroom_ledger.domain.identities import (
     DERIVED,
     OPTION,
@@ -43,6 +44,8 @@ HOOK = "hook"
 CLI = "cli"
 # For so long a renamed agent is still handed what goes to the name that it had.
 FORMER_SECONDS_MAX = 120
+_SHOWN_CHARS = 64
+_ID_CHARS_MAX = 512
 
 
 def find_client(
@@ -126,10 +129,19 @@ def whoami(
         if not any(entry.base == name != entry.name for entry in known):
             return Identity(name=name, base=name, source=source)
     if layout is None or not (known or layout.pins.exists()):
-        name = derived_name(os.path.realpath(directory))
+        name = derived_name(processes.canonical(str(directory)))
         return Identity(name=name, base=name, source=DERIVED)
     client = _client(environment, str(directory), known, Client(), os.getpid())
     return _resolve(layout, spoken, client, known).identity
+
+
+def acting_client(ledger: Ledger, environment: Mapping[str, str], directory: str) -> Client:
+    """Return the client that a call of the command line belongs to, as its other doors know it."""
+    known = presence.entries(ledger.layout)
+    client = _client(environment, directory, known, Client(), os.getpid())
+    if client.process is None:
+        return client
+    return _completed(client, entry_among(known, client.process, client.seat))
 
 
 class _Found(NamedTuple):
@@ -149,7 +161,9 @@ def _resolve(
     if client.process is not None:
         mine = entry_among(known, client.process, client.seat)
     client = _completed(client, mine)
-    choice = choose(_strongest(spoken, mine), pinfile.load(layout), client, _around(client, known))
+    choice = choose(
+        _strongest(spoken, mine), pinfile.load(layout), client, surroundings(client, known)
+    )
     base = choice.name
     held = mine is not None and mine.base == base
     if mine is not None and held:
@@ -225,7 +239,9 @@ def _name_beside(base: str, client: Client, known: Iterable[Entry]) -> str:
     return suffixed(base, client.process.pid)
 
 
-def _around(client: Client, known: list[Entry]) -> Surroundings:
+def surroundings(client: Client, known: list[Entry]) -> Surroundings:
+    """Return what the table of processes and those who are known say about pins."""
+
     def clients_in(directory: str) -> int:
         there = processes.clients_in(directory)
         there.update(
@@ -306,6 +322,12 @@ def _stamp(layout: Layout, found: _Found) -> None:
     pinfile.change(layout, edit)
 
 
+def _id(text: str | None) -> str | None:
+    """Return an id that somebody else gave; None for one that no pin could be set for."""
+    usable = text and len(text) <= _ID_CHARS_MAX and not has_control(text)
+    return text if usable else None
+
+
 def _client(
     environment: Mapping[str, str], directory: str, known: list[Entry], said: Client, pid: int
 ) -> Client:
@@ -322,8 +344,9 @@ def _client(
     return msgspec.structs.replace(
         said,
         process=processes.identify(pid) if chosen is None else chosen.id,
-        name=name,
-        session=said.session or session_of(environment, name),
-        pane=pane_of(environment),
-        directory=os.path.realpath(directory),
+        name=one_line(name, _SHOWN_CHARS),
+        session=_id(said.session) or _id(session_of(environment, name)),
+        pane=_id(pane_of(environment)),
+        model=None if said.model is None else one_line(said.model, _SHOWN_CHARS),
+        directory=processes.canonical(directory),
     )

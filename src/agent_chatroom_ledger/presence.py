@@ -129,6 +129,16 @@ def who(ledger: Ledger) -> list[Presence]:
     return [found[name] for name in sorted(found)]
 
 
+def everybody(ledger: Ledger) -> list[Presence]:
+    """Return who is here and who else is a member of an active room, in order."""
+    found = {one.name: one for one in who(ledger)}
+    for room in ledger.rooms():
+        for name in room.members:
+            if name not in found:
+                found[name] = Presence(name=name, live=False, reach="queued")
+    return [found[name] for name in sorted(found)]
+
+
 def live(ledger: Ledger, name: str) -> Presence | None:
     """Return who lives or waits under a name; None when nobody does."""
     waiting = _waiting(ledger)

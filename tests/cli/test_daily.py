@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -159,13 +160,19 @@ def test_who_comes_from_the_environment(
     assert ask("unread")["consumer"] == "Builder"
 
 
-@pytest.mark.parametrize("command", [("post", "r", "x"), ("unread",), ("seen", "r")])
-def test_who_must_be_said(invoke: Invoke, ask: Ask, command: tuple[str, ...]) -> None:
-    result = invoke(*command)
-    assert result.exit_code == 2
-    assert "--as" in result.stderr
-    assert "ROOMS_NAME" in result.stderr
-    assert ask(*command)["error"]["code"] == "usage"
+def test_who_says_nothing_has_a_name_of_the_directory(
+    talk: Invoke, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "Builder two"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    name = ask("unread")["consumer"]
+    assert re.fullmatch("Builder-two-[0-9a-f]{4}", name)
+    assert talk("post", "design-review", "hello").exit_code == 0
+    assert ask("read", "design-review", "--last", "1")["messages"][0]["author"] == name
+    assert ask("seen", "design-review")["consumer"] == name
+    monkeypatch.chdir(tmp_path)
+    assert ask("unread")["consumer"] != name
 
 
 @pytest.mark.usefixtures("talk")

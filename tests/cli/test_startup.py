@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger.identity import find_client, identify
 from tests.cli.conftest import environment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-HEAVY = {"dulwich", "rich", "platformdirs", "isal", "asyncio", "logging", "tempfile", "socket"}
+HEAVY = {
+    *("dulwich", "rich", "psutil", "platformdirs", "isal"),
+    *("asyncio", "logging", "tempfile", "socket"),
+}
 COMMAND = """
 import sys
 from agent_chatroom_ledger.cli.program import run
@@ -55,6 +59,22 @@ def room(root: Path) -> None:
 )
 def test_reading_loads_nothing_heavy(root: Path, words: tuple[str, ...], more: set[str]) -> None:
     assert not loaded(root, *words) & (HEAVY | more)
+
+
+@pytest.mark.parametrize(
+    "words", [("unread",), ("post", "review", "hello"), ("seen", "review")], ids=" ".join
+)
+def test_a_name_needs_no_table_of_processes(
+    root: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "psutil" not in loaded(root, *words)
+    with Ledger.open(root) as ledger:
+        client = find_client({}, root, door="mcp")
+        identify(ledger, {"ROOMS_NAME": "A"}, client, claim=True)
+    assert "psutil" not in loaded(root, *words, "--as", "A")
+    monkeypatch.setenv("ROOMS_NAME", "A")
+    assert "agent_chatroom_ledger.identity" in loaded(root, *words)
+    assert "psutil" not in loaded(root, *words)
 
 
 def test_a_command_loads_no_other_command(root: Path) -> None:

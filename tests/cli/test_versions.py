@@ -97,7 +97,7 @@ def test_a_version_cursor_is_kept(ask: Ask, invoke: Invoke, file: Path) -> None:
     assert invoke(
         "versions", "prep", "review", "1", "--as", "Editor", "--mode", "structural"
     ).stdout
-    assert invoke("versions", "prep", "review", "1").exit_code == 2
+    assert ask("versions", "prep", "review", "2")["agent"] != "Editor"
 
 
 def test_log_diff_and_restore(ask: Ask, invoke: Invoke, file: Path) -> None:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from agent_chatroom_ledger.cli.output import write_lines
-from agent_chatroom_ledger.cli.session import NAME_VARIABLE, Session
+from agent_chatroom_ledger.cli.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     from click.shell_completion import CompletionItem
+
+    from agent_chatroom_ledger.domain.identities import Identity
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -137,8 +139,8 @@ def moment_of(at: str | None) -> str | None:
 
 
 def as_option(text: str) -> Callable[[F], F]:
-    """Add `--as NAME`, whose default is the variable ROOMS_NAME; see `named`."""
-    return click.option("--as", "name", metavar="NAME", help=f"{text} [default: {NAME_VARIABLE}]")
+    """Add `--as NAME`, whose default is one's own name; see `named`."""
+    return click.option("--as", "name", metavar="NAME", help=f"{text} [default: your own name]")
 
 
 def apply_option(function: F) -> F:
@@ -157,16 +159,33 @@ def requester_options(function: F) -> F:
 
 
 def named(name: str | None) -> str:
-    """Return who acts: `--as`, else ROOMS_NAME; neither is a usage error that names both."""
-    found = name or os.environ.get(NAME_VARIABLE)
-    if not found:
-        raise click.UsageError(
-            f"Who are you? Give --as NAME or set {NAME_VARIABLE}.",
-            click.get_current_context(silent=True),
-        )
-    return found
+    """Return who acts: `--as`, else the environment's name, a pin's, or one of the directory.
+
+    An empty `--as`, such as that of a shell's unset variable, is a usage error.
+    """
+    return identity_here().name if name is None else _said(name)
 
 
 def requester(name: str | None) -> str:
-    """Return who asks for an administrative operation; "Ledger" when nobody is named."""
-    return name or os.environ.get(NAME_VARIABLE) or "Ledger"
+    """Return who asks for an administrative operation; "Ledger" when nobody is named.
+
+    A name that was only derived names nobody, unless an agent lives under it.
+    """
+    if name is not None:
+        return _said(name)
+    found = identity_here()
+    return found.name if found.held or found.source != "derived" else "Ledger"
+
+
+def _said(name: str) -> str:
+    if not name:
+        raise click.UsageError("--as names nobody.", click.get_current_context())
+    return name
+
+
+def identity_here() -> Identity:
+    """Return under which name this run acts when no `--as` was given."""
+    from agent_chatroom_ledger.identity import whoami
+
+    root = _session(click.get_current_context()).root()
+    return whoami(root.path if root.exists else None, os.environ, os.getcwd())  # noqa: PTH109 - pathlib adds nothing

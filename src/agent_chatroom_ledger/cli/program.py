@@ -24,7 +24,21 @@ PROGRAM = "rooms"
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "Talk",
-        ("post", "dm", "reply-all", "read", "tail", "unread", "seen", "join", "leave"),
+        (
+            "post",
+            "dm",
+            "reply-all",
+            "inbox",
+            "wait",
+            "receipts",
+            "read",
+            "tail",
+            "unread",
+            "seen",
+            "join",
+            "leave",
+            "who",
+        ),
     ),
     ("Look", ("list", "show", "lens", "log", "diff", "export")),
     (
@@ -44,8 +58,8 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("Run a ledger", ("init", "operations", "verify", "stats", "gc", "import", "root")),
     ("Work with git", ("hooks", "hook")),
-    ("Serve agents", ("mcp", "tokens")),
-    ("Begin", ("demo", "completion")),
+    ("Serve agents", ("pins", "config", "mcp", "tokens")),
+    ("Begin", ("demo", "setup", "completion")),
 )
 COMMANDS: tuple[str, ...] = tuple(name for _, names in SECTIONS for name in names)
 # What the earlier chatroom called its commands: hidden, and made by `cli.originals`.
@@ -159,7 +173,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=(
         "Exit status: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 busy, 6 corrupt, "
-        "130 interrupted. Administrative commands (create, members, place, duplicate, policy, "
+        "124 timed out, 130 interrupted. Administrative commands (create, members, place, duplicate, policy, "
         "archive, restore, verify --repair and others that have --apply) print their plan and "
         "write only with --apply."
     ),

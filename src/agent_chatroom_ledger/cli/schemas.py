@@ -11,13 +11,26 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from agent_chatroom_ledger.cli.agentschemas import JoinDocument, LeaveDocument, PostDocument
+from agent_chatroom_ledger.cli.agentschemas import (
+    ConfigDocument,
+    InboxDocument,
+    JoinDocument,
+    LeaveDocument,
+    PostDocument,
+    ReceiptsDocument,
+    WaitDocument,
+)
 from agent_chatroom_ledger.cli.hookschemas import HookDocument, HooksDocument
 from agent_chatroom_ledger.cli.planschemas import (
     CoverageDocument,
     MembersDocument,
     OperationsDocument,
     PlanDocument,
+)
+from agent_chatroom_ledger.cli.presenceschemas import (
+    PinnedDocument,
+    PinsDocument,
+    WhoDocument,
 )
 from agent_chatroom_ledger.cli.schemabase import (
     FullRef,
@@ -35,6 +48,7 @@ from agent_chatroom_ledger.cli.servingschemas import (
     TokenDocument,
     TokensDocument,
 )
+from agent_chatroom_ledger.cli.setupschemas import SetupDocument, SetupStatusDocument
 from agent_chatroom_ledger.cli.versionschemas import (
     AuditDocument,
     ConsumerLensDocument,
@@ -371,7 +385,17 @@ DOCUMENTS: Final[dict[str, type]] = {
     "read": ReadDocument,
     "tail": ReadDocument,
     "unread": UnreadDocument,
+    "inbox": InboxDocument,
+    "wait": WaitDocument,
+    "receipts": ReceiptsDocument,
+    "config": ConfigDocument,
+    "config set": ConfigDocument,
+    "config unset": ConfigDocument,
     "seen": SeenDocument,
+    "who": WhoDocument,
+    "pins list": PinsDocument,
+    "pins set": PinnedDocument,
+    "pins remove": PinnedDocument,
     "list": ListDocument,
     "show": ShowDocument,
     "lens": LensDocument,
@@ -416,6 +440,12 @@ DOCUMENTS: Final[dict[str, type]] = {
     "tokens list": TokensDocument,
     "tokens revoke": RevokedDocument,
     "demo": DemoDocument,
+    "setup claude": SetupDocument,
+    "setup codex": SetupDocument,
+    "setup cursor": SetupDocument,
+    "setup gemini": SetupDocument,
+    "setup remove": SetupDocument,
+    "setup status": SetupStatusDocument,
     "completion": CompletionDocument,
 }
 # What a command writes line by line.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.cli.terminal import Paint
     from agent_chatroom_ledger.ledger import Ledger
 
-NAME_VARIABLE = "ROOMS_NAME"
-
 
 class Session:
     """What the commands share: options given before or after a command's name end up here.

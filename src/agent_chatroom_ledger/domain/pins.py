@@ -7,13 +7,13 @@ a session goes on after a restart.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from agent_chatroom_ledger.domain.agentnames import check_agent_name, derived_name
 from agent_chatroom_ledger.domain.display import has_control, shown
-from agent_chatroom_ledger.domain.identities import DERIVED, ProcessId
+from agent_chatroom_ledger.domain.identities import DERIVED, OPTION, ProcessId
 from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.limits import PIN_KEY_CHARS_MAX
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # The strongest first.
 PIN_KINDS: Final = ("session", "pane", "cwd")
+# What a pin does now; `waiting` and `overridden` are for lists, where nobody in particular asks.
+PinWord: TypeAlias = Literal["followed", "overridden", "ambiguous", "taken", "stale", "waiting"]
 
 
 class Pin(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +73,7 @@ class Standing(NamedTuple):
     """What a pin means for one client: whether it is followed, a word for it, and a sentence."""
 
     followed: bool
-    word: str
+    word: PinWord
     note: str = ""
 
 
@@ -117,7 +119,8 @@ def choose(
     """
     if spoken is not None:
         name, source = spoken
-        return Choice(name=check_agent_name(name, source), source=source)
+        check_agent_name(name, "name" if source == OPTION else source)
+        return Choice(name=name, source=source)
     warnings: list[str] = []
     for kind in PIN_KINDS:
         key = key_of(kind, client)

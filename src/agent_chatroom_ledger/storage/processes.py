@@ -95,12 +95,21 @@ def client_of(line: list[Ancestor]) -> Ancestor | None:
     return line[-1] if line else None
 
 
+def canonical(directory: str) -> str:
+    """Return the one way to write a directory: absolute, without links, and as text.
+
+    Bytes that are no text become escapes, since neither a file of ours nor a name can hold them.
+    """
+    path = os.path.realpath(directory)
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def directory_of(process: ProcessId) -> str | None:
     """Return a process's working directory; None where that is secret or it has ended."""
     import psutil
 
     with suppress(psutil.Error, OSError):
-        return os.path.realpath(psutil.Process(process.pid).cwd())
+        return canonical(psutil.Process(process.pid).cwd())
     return None
 
 
@@ -117,7 +126,7 @@ def clients_in(directory: str) -> set[ProcessId]:
             kind = client_name(process.name(), process.cmdline())
             if kind not in KNOWN or _is_zombie(process):
                 continue
-            if os.path.realpath(process.cwd()) == directory:
+            if canonical(process.cwd()) == directory:
                 found[process.pid] = process, kind
     launchers = set()
     for process, kind in found.values():

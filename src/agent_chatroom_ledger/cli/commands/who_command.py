@@ -1,0 +1,85 @@
+"""`rooms who`: who is here, and how soon a message reaches them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agent_chatroom_ledger.cli.options import common, identity_here
+from agent_chatroom_ledger.cli.output import path_text
+from agent_chatroom_ledger.cli.shapes import time_text
+from agent_chatroom_ledger.cli.terminal import plain, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_chatroom_ledger.cli.session import Session
+    from agent_chatroom_ledger.presence import Presence
+
+_HEADINGS = ("", "name", "reach", "client", "process", "directory", "pane", "model", "since")
+
+
+@click.command("who")
+@click.option("--all", "everybody", is_flag=True, help="Also members of rooms who are not here.")
+@common
+@click.pass_obj
+def command(session: Session, everybody: bool) -> None:
+    """Show your own name and who is here.
+
+    The line of `*` is yours. A message wakes its reader, is read at the client's next turn, or is
+    queued until somebody looks. Nobody is listed whose process has ended.
+    """
+    me = identity_here()
+    from agent_chatroom_ledger import presence
+
+    with session.read() as ledger:
+        found = presence.everybody(ledger) if everybody else presence.who(ledger)
+    document = {
+        "name": me.name,
+        "source": me.source,
+        "warnings": list(me.warnings),
+        "agents": [_shape(one, me.name) for one in found],
+    }
+    if not session.json:
+        for warning in me.warnings:
+            session.say(plain(warning))
+    session.show(document, _lines(me.name, found))
+
+
+def _shape(one: Presence, me: str) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "self": one.name == me,
+        "live": one.live,
+        "reach": one.reach,
+        "client": one.client,
+        "process": one.process,
+        "directory": path_text(one.directory),
+        "pane": one.pane,
+        "model": one.model,
+        "since": None if one.since is None else time_text(one.since),
+    }
+
+
+def _lines(me: str, found: list[Presence]) -> Iterator[str]:
+    if all(one.name != me for one in found):
+        yield f"You are {plain(me)}."
+    if not found:
+        yield "Nobody is here."
+        return
+    yield from table(_HEADINGS, (_row(one, me) for one in found))
+
+
+def _row(one: Presence, me: str) -> tuple[str, ...]:
+    return (
+        "*" if one.name == me else "",
+        one.name,
+        one.reach,
+        one.client,
+        str(one.process or ""),
+        path_text(one.directory),
+        one.pane or "",
+        one.model or "",
+        "" if one.since is None else f"{one.since:%Y-%m-%d %H:%M}Z",
+    )
