@@ -89,6 +89,8 @@ HOOK_DEADLINE_SECONDS: Final = 5
 HOOK_TIMEOUT_SECONDS: Final = 10
 # Stops of an agent that may be blocked between two prompts of its user.
 STOP_BLOCKS_MAX: Final = 3
+# Sessions of which it is kept what they were blocked or woken for.
+NUDGE_FILES_MAX: Final = 200
 # How long an idle client is listened for.
 WAKE_SECONDS_MAX: Final = 28_800
 # The log of failures; the older half goes when it is full.

@@ -56,6 +56,7 @@ LAYERS = {
     "upkeep": 3,
     "tokens": 3,
     "": 3,  # The package itself: the public face, made of the use cases.
+    "nudges": 3,
     "cli": 4,
     "agenthook": 4,
     "adapters": 4,
@@ -143,6 +144,12 @@ def test_arrows_point_down(source: Path) -> None:
 def test_only_storage_imports_dulwich(source: Path) -> None:
     if part_of(module_name(source)) != "storage":
         assert not [f for f in imports_of(source) if f.module.split(".")[0] == "dulwich"]
+
+
+def test_only_the_mcp_server_imports_its_sdk(source: Path) -> None:
+    if part_of(module_name(source)) != "mcp":
+        sdk = {"mcp", "anyio", "uvicorn"}
+        assert not [f for f in imports_of(source) if f.module.split(".")[0] in sdk]
 
 
 def test_doors_do_not_reach_into_storage(source: Path) -> None:
