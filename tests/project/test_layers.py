@@ -57,6 +57,7 @@ LAYERS = {
     "tokens": 3,
     "": 3,  # The package itself: the public face, made of the use cases.
     "nudges": 3,
+    "roots": 3,
     "cli": 4,
     "agenthook": 4,
     "adapters": 4,

@@ -27,15 +27,20 @@ def indexed(session: Session) -> Ledger:
     reader would do the same work again; then the derived file is brought up to date.
     """
     ledger = session.read()
-    behind = ledger.index.behind_bytes()
-    few = _are_few(ledger.index) if behind is None else behind <= BEHIND_BYTES_FEW
-    if few or not ledger.layout.writable:
+    if not wants_index_file(ledger):
         return ledger
     ledger.close()
     try:
         return session.write()
     except (Busy, Conflict, Corrupt, Forbidden):
         return session.read()
+
+
+def wants_index_file(ledger: Ledger) -> bool:
+    """Tell whether a reader is to open the ledger for writing, so that its index is kept."""
+    behind = ledger.index.behind_bytes()
+    few = _are_few(ledger.index) if behind is None else behind <= BEHIND_BYTES_FEW
+    return not few and ledger.layout.writable
 
 
 def _are_few(index: Index) -> bool:

@@ -1,0 +1,162 @@
+"""When an agent may not stop yet, and when an idle one is woken.
+
+A record that is addressed to an agent by name and still waits blocks its stop, once; a record of
+any sort wakes it, once. Neither says more than how many wait.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from agent_chatroom_ledger.inbox import peek
+from agent_chatroom_ledger.limits import DELIVER_MAX, STOP_BLOCKS_MAX
+from agent_chatroom_ledger.storage import involvement, nudgefile, processes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_chatroom_ledger.domain.identities import ProcessId
+    from agent_chatroom_ledger.inbox import Item
+    from agent_chatroom_ledger.ledger import Ledger
+    from agent_chatroom_ledger.storage.nudgefile import Nudges
+
+# What says how things stand asks nobody to do something about it.
+STATUS = "status"
+# How often one who waits looks whether it still should.
+_LOOK_SECONDS = 1.0
+# A stop that is blocked by another hook of the same client is no idleness.
+_SETTLING_SECONDS = 1.0
+
+
+def is_involved(ledger: Ledger, name: str) -> bool:
+    """Tell whether a name is or was a member of a room, or was ever written to by name."""
+    return involvement.is_involved(ledger.index, name)
+
+
+def prompted(ledger: Ledger, name: str, session: str | None) -> None:
+    """Note that the user has said something: stops may be blocked again."""
+    if nudgefile.load(ledger.layout, _key(name, session)).blocks:
+        nudgefile.change(
+            ledger.layout,
+            _key(name, session),
+            lambda known: msgspec.structs.replace(known, blocks=0),
+        )
+
+
+def at_work(ledger: Ledger, name: str) -> None:
+    """Note that the agent works, so that nothing needs to wake it."""
+    nudgefile.end_watch(ledger.layout, name)
+
+
+def held_back(ledger: Ledger, name: str, session: str | None, *, goes_on: bool) -> int:
+    """Return how many messages keep an agent from stopping; 0 when it may stop.
+
+    They are those that wait and name it, of a kind other than ``status``. Each keeps it once, and
+    at most three stops are blocked between two prompts; one that follows a blocked stop
+    (``goes_on``) counts one block at least, whoever blocked. What is returned has been noted
+    before, so that a client which is killed is not blocked again. Raises Busy or Forbidden when
+    that cannot be noted: then it may stop.
+    """
+    items = [item for item in _waiting(ledger, name, addressed_only=True) if _asks(item)]
+    if not items:
+        return 0
+
+    def edit(known: Nudges) -> Nudges | None:
+        blocks = max(known.blocks, 1 if goes_on else 0)
+        if blocks >= STOP_BLOCKS_MAX or not _fresh(known, items):
+            return None
+        return _told(known, items, blocks + 1)
+
+    after = nudgefile.change(ledger.layout, _key(name, session), edit)
+    return 0 if after is None else len(items)
+
+
+def wait_to_wake(
+    ledger: Ledger,
+    name: str,
+    session: str | None,
+    *,
+    client: ProcessId | None,
+    seconds: float,
+) -> int:
+    """Wait until something comes for an idle agent, and return how many messages wait for it.
+
+    Returns 0 after ``seconds``, when its client's process has ended, when the agent works again
+    and when a newer call waits in this one's place. Handing over is left to the agent's inbox.
+    """
+    from agent_chatroom_ledger.waiting import watch_of
+
+    token = f"{os.getpid()}-{time.monotonic_ns()}"
+    layout = ledger.layout
+    until = time.monotonic() + seconds
+    nudgefile.claim_watch(layout, name, token)
+    try:
+        time.sleep(min(seconds, _SETTLING_SECONDS))
+        watch = watch_of(ledger)
+        looked = False
+        while nudgefile.holds_watch(layout, name, token):
+            if client is not None and not processes.is_alive(client):
+                break
+            if not looked:
+                looked = True
+                if count := _woken(ledger, name, session):
+                    # What was noted is said: a newer call would not say it again.
+                    return count
+            now = time.monotonic()
+            if now >= until:
+                break
+            looked = not watch.wait(min(until, now + _LOOK_SECONDS))
+        return 0
+    finally:
+        nudgefile.end_watch(layout, name, token)
+
+
+def _woken(ledger: Ledger, name: str, session: str | None) -> int:
+    items = [item for item in _waiting(ledger, name) if item.message.kind != STATUS]
+    known = nudgefile.load(ledger.layout, _key(name, session))
+    if not _fresh(known, items):
+        return 0
+    after = nudgefile.change(
+        ledger.layout,
+        _key(name, session),
+        lambda known: _told(known, items, known.blocks) if _fresh(known, items) else None,
+    )
+    return 0 if after is None else len(items)
+
+
+def _waiting(ledger: Ledger, name: str, *, addressed_only: bool = False) -> Sequence[Item]:
+    """Return what waits; of very much the oldest, and the oldest of what names the agent."""
+    items = peek(ledger, name, max=DELIVER_MAX, addressed_only=addressed_only)
+    if len(items) < DELIVER_MAX or addressed_only:
+        return items
+    more = peek(ledger, name, max=DELIVER_MAX, addressed_only=True)
+    known = {_place(item) for item in items}
+    return [*items, *(item for item in more if _place(item) not in known)]
+
+
+def _asks(item: Item) -> bool:
+    return item.addressed and item.message.kind != STATUS
+
+
+def _place(item: Item) -> tuple[str, str, int]:
+    return item.room.id, item.message.origin, item.message.n
+
+
+def _fresh(known: Nudges, items: Sequence[Item]) -> bool:
+    return any(not known.knows(*_place(item)) for item in items)
+
+
+def _told(known: Nudges, items: Sequence[Item], blocks: int) -> Nudges:
+    through = {room: dict(origins) for room, origins in known.through.items()}
+    for room, origin, n in map(_place, items):
+        origins = through.setdefault(room, {})
+        origins[origin] = max(n, origins.get(origin, 0))
+    return msgspec.structs.replace(known, blocks=blocks, through=through)
+
+
+def _key(name: str, session: str | None) -> str:
+    return session or name
