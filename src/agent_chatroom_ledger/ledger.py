@@ -373,6 +373,18 @@ class Ledger:
 
         return load_settings(self.layout)
 
+    def settings_set(self) -> frozenset[str]:
+        """Return the settings that the file sets."""
+        from agent_chatroom_ledger.storage.configuration import settings_set
+
+        return settings_set(self.layout)
+
+    def set_setting(self, key: str, value: bool | int | str | None) -> None:  # noqa: FBT001 - a value
+        """Set a setting in the file, or with None let it have its default; the rest stays."""
+        from agent_chatroom_ledger.storage.configuration import change_setting
+
+        change_setting(self.layout, key, value)
+
     @property
     def objects(self) -> Objects:
         """Git's objects."""

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import stat
 import sys
 from threading import Thread
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 def end_with_reader() -> None:
@@ -25,6 +30,20 @@ def end_with_reader() -> None:
         return
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
         Thread(target=_watch, args=(descriptor,), daemon=True).start()
+
+
+def end_on_terminate() -> None:
+    """Let SIGTERM end a command that waits as Ctrl-C does: what it holds is let go of."""
+    signal.signal(signal.SIGTERM, _terminated)
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+    from click.exceptions import Exit
+
+    from agent_chatroom_ledger.cli import TERMINATED
+
+    del number, frame
+    raise Exit(TERMINATED)
 
 
 def _watch(descriptor: int) -> None:

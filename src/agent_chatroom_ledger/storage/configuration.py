@@ -6,6 +6,7 @@ know it; a value that cannot be meant is an error that names the key, the limit 
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -21,6 +22,7 @@ from agent_chatroom_ledger.limits import (
     STALE_SECONDS_MAX,
 )
 from agent_chatroom_ledger.storage import files
+from agent_chatroom_ledger.storage.locks import FileLock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,6 +61,11 @@ _CHOICES: Final = ("dm_delivery", "room_delivery")
 _SWITCHES: Final = ("auto_join",)
 KEYS: Final = (*_SWITCHES, *_CHOICES, *_RANGES)
 _DEFAULTS: Final = Settings()
+# A line that sets a key: the key, its value, and a comment after it.
+_SETTING: Final = re.compile(
+    r"""\s*(?P<key>[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')\s*=\s*"""
+    r"""(?:"[^"\\]*"|'[^']*'|[^#"'\s]+)(?P<rest>\s*(?:\#.*)?)\r?\n?\Z"""
+)
 
 
 def load_settings(layout: Layout) -> Settings:
@@ -89,6 +96,70 @@ def load_settings(layout: Layout) -> Settings:
         key: checked(key, value, str(layout.config)) for key, value in found.items() if key in KEYS
     }
     return msgspec.structs.replace(_DEFAULTS, **known)
+
+
+def settings_set(layout: Layout) -> frozenset[str]:
+    """Return the keys that the file sets, of those that this version knows."""
+    content = files.read_bytes(layout.config)
+    return frozenset(() if content is None else _parsed(layout, content)) & frozenset(KEYS)
+
+
+def change_setting(layout: Layout, key: str, value: bool | int | str | None) -> None:  # noqa: FBT001 - a value
+    """Set a key in the file, or take it out with None; comments and other keys stay.
+
+    Raises InvalidInput for a key or value that may not be, and for a file in which the key cannot
+    be set without touching more than its own line.
+    """
+    if value is not None or key not in KEYS:
+        checked(key, value)
+    layout.locks.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(layout.locks / "config.lock")
+    try:
+        with lock, files.clear_errors("writing the settings"):
+            before = files.read_bytes(layout.config) or b""
+            known = _parsed(layout, before)
+            after = _edited(before.decode("utf-8-sig"), key, value).encode()
+            wanted = {k: v for k, v in known.items() if k != key}
+            if value is not None:
+                wanted[key] = value
+            if _parsed(layout, after) != wanted:
+                raise InvalidInput(
+                    f"{key} cannot be set in {layout.config} without touching more of it; edit "
+                    "the file by hand.",
+                    code="bad_setting",
+                    key=key,
+                    path=str(layout.config),
+                )
+            if after != before:
+                files.replace(layout, layout.config, after, sync=True)
+    finally:
+        lock.close()
+
+
+def _edited(text: str, key: str, value: bool | int | str | None) -> str:  # noqa: FBT001 - a value
+    """Return the text with the line of a key replaced, added before any table, or taken out."""
+    lines = text.splitlines(keepends=True)
+    tables = (place for place, line in enumerate(lines) if line.lstrip().startswith("["))
+    end = next(tables, len(lines))
+    shown = "" if value is None else f"{key} = {_toml(value)}"
+    for place, line in enumerate(lines[:end]):
+        found = _SETTING.match(line)
+        if found is not None and found["key"].strip("\"'") == key:
+            kept = found["rest"].rstrip("\r\n")
+            lines[place] = f"{shown}{kept}\n" if shown else ""
+            return "".join(lines)
+    if not shown:
+        return text
+    if end and not lines[end - 1].endswith("\n"):
+        lines[end - 1] += "\n"
+    lines.insert(end, f"{shown}\n")
+    return "".join(lines)
+
+
+def _toml(value: bool | int | str) -> str:  # noqa: FBT001 - a value
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(value).lower()
 
 
 def checked(key: str, value: object, where: str = "") -> bool | int | str:

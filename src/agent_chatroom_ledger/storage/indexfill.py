@@ -138,12 +138,12 @@ class Filler:
                 continue
             last_id, last_at = record.id, record.at
             at = 0
+            if not speech and record.kind in CHANGES_MEMBERS:
+                self._attended.add(reading.room_of(log))
             if record.n != n or is_history(record.kind):
                 history.append((log_id, n))
             elif speech:
                 newest_at = at = max(newest_at, _micros(record))
-            elif record.kind in CHANGES_MEMBERS:
-                self._attended.add(reading.room_of(log))
             digest = fingerprint(record.id)
             rows.append((log_id, n, digest, record.correlation, record.cause, at, record.author))
             recipients += [(name, log_id, n) for name in dict.fromkeys(record.to)]
