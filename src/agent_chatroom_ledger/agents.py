@@ -12,6 +12,7 @@ from agent_chatroom_ledger.domain.names import check_author
 from agent_chatroom_ledger.domain.records import is_history
 from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.limits import LIST_ROOMS_MAX
+from agent_chatroom_ledger.sending import Sender
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.presence import Presence
     from agent_chatroom_ledger.receipts import Receipts
     from agent_chatroom_ledger.room import Room
-    from agent_chatroom_ledger.sending import Sender, Sent
+    from agent_chatroom_ledger.sending import Sent
 
 
 class Agent:
@@ -41,7 +42,7 @@ class Agent:
         self._name = check_author(name, "name")
         self._session = session
         self._door = door
-        self._sender: Sender | None = None
+        self._sender = Sender(ledger, self._name, session)
 
     def __repr__(self) -> str:
         return f"<Agent {self._name}>"
@@ -111,10 +112,8 @@ class Agent:
         given twice counts once, and one's own is left out; alone it is InvalidInput. ``key`` is as
         in ``post``, and unique among the messages of these names.
         """
-        from agent_chatroom_ledger.direct import direct_room
-
         others = check_addressees(names, self._name)
-        room = direct_room(self._ledger, self._name, others)
+        room = self._direct_room(others)
         fields = {"to": others, "correlation": correlation, "cause": cause, "id": key}
         return self._send(room, body, fields)
 
@@ -134,10 +133,8 @@ class Agent:
             "id": key,
         }
         if is_direct(room.id):
-            from agent_chatroom_ledger.direct import direct_room
-
             fields["to"] = answered(message, room.members, self._name)
-            target = direct_room(self._ledger, self._name, fields["to"])
+            target = self._direct_room(fields["to"])
         else:
             target = room
         if target == room:
@@ -309,12 +306,13 @@ class Agent:
 
     # --- inside --------------------------------------------------------------------------------
 
+    def _direct_room(self, others: Sequence[str]) -> Room:
+        from agent_chatroom_ledger.direct import direct_room
+
+        return direct_room(self._ledger, self._name, others, self._sender.require_left)
+
     def _send(self, room: Room, body: str, fields: dict[str, Any]) -> Sent:
         """Send: the one path, which every method above takes."""
-        if self._sender is None:
-            from agent_chatroom_ledger.sending import Sender
-
-            self._sender = Sender(self._ledger, self._name, self._session)
         return self._sender.send(room, body, fields)
 
 

@@ -22,7 +22,7 @@ from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from agent_chatroom_ledger.domain.tombstones import Tombstone
     from agent_chatroom_ledger.ledger import Ledger
@@ -42,10 +42,16 @@ class _Archived(Exception):
         self.tombstone = tombstone
 
 
-def direct_room(ledger: Ledger, me: str, names: Iterable[str]) -> Room:
+def direct_room(
+    ledger: Ledger,
+    me: str,
+    names: Iterable[str],
+    before: Callable[[], None] = lambda: None,
+) -> Room:
     """Return the direct room of me and some names; it is made, or restored, when it is missing.
 
-    Raises InvalidInput for names that no direct message may go to (``check_addressees``).
+    ``before`` is called before anything is written, and may raise. Raises InvalidInput for names
+    that no direct message may go to (``check_addressees``).
     """
     check_author(me)
     members = tuple(sorted({me, *check_addressees(names, me)}))
@@ -55,6 +61,7 @@ def direct_room(ledger: Ledger, me: str, names: Iterable[str]) -> Room:
         there = _looked_up(ledger, wanted, room_id)
         if there is not None:
             return there
+        before()
         try:
             return _made(ledger, wanted, room_id)
         except _Archived as found:

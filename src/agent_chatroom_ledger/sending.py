@@ -136,14 +136,7 @@ class Sender:
             yield
             return
         if not self._take(limit):
-            raise Forbidden(
-                f"This session has sent {limit} messages, and max_sends_per_session in "
-                f"{self._ledger.layout.config} allows no more; nothing was sent. Say so to whoever "
-                "runs you: a higher limit there, or a new session, lets you go on.",
-                code="send_limit",
-                limit=limit,
-                session=self._session or "",
-            )
+            raise self._past(limit)
         try:
             yield
         except NotYetCommitted:
@@ -151,6 +144,28 @@ class Sender:
         except BaseException:
             self._give_back()
             raise
+
+    def require_left(self) -> None:
+        """Raise Forbidden (code ``send_limit``) when nothing more may be sent.
+
+        For whoever would make a room first.
+        """
+        limit = self._ledger.settings.max_sends_per_session
+        if limit is not None and self._sent() >= limit:
+            raise self._past(limit)
+
+    def _past(self, limit: int) -> Forbidden:
+        return Forbidden(
+            f"This session has sent {limit} messages, and max_sends_per_session in "
+            f"{self._ledger.layout.config} allows no more; nothing was sent. Say so to whoever "
+            "runs you: a higher limit there, or a new session, lets you go on.",
+            code="send_limit",
+            limit=limit,
+            session=self._session or "",
+        )
+
+    def _sent(self) -> int:
+        return self._count if self._session is None else self._ledger.receipts.sends(self._session)
 
     def _take(self, limit: int) -> bool:
         if self._session is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
@@ -17,8 +18,25 @@ if TYPE_CHECKING:
 
 
 def speaker(ledger: Ledger, name: str) -> Agent:
-    """Return the agent that a command acts as."""
-    return ledger.agent(name, door="cli")
+    """Return the agent that a command acts as, in the session of the client that started it."""
+    return ledger.agent(name, session=_session_here(ledger), door="cli")
+
+
+def _session_here(ledger: Ledger) -> str | None:
+    """Return the session of the client that runs this command; None for a person's shell.
+
+    The table of processes is looked at only where it matters: when a client says that there is a
+    session, or when the ledger limits what a session may send.
+    """
+    from agent_chatroom_ledger.domain.clientprograms import KNOWN
+    from agent_chatroom_ledger.domain.identities import session_of
+
+    named = any(session_of(os.environ, client) for client in KNOWN)
+    if not named and ledger.settings.max_sends_per_session is None:
+        return None
+    from agent_chatroom_ledger.identity import acting_client
+
+    return acting_client(ledger, os.environ, os.getcwd()).session  # noqa: PTH109 - pathlib adds nothing
 
 
 def show_sent(session: Session, sent: Sent, *, recipients: bool) -> None:
