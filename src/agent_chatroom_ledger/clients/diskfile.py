@@ -1,0 +1,156 @@
+"""A client's file on disk: read whole, replaced whole, and only if nobody else wrote meanwhile."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from agent_chatroom_ledger.clients.refusals import (
+    Place,
+    changed_meanwhile,
+    not_writable,
+    unreadable,
+)
+from agent_chatroom_ledger.limits import CLIENT_FILE_BYTES_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DIFF_CHARS_MAX = 400
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """What one file is and what it is to be; None stands for no file."""
+
+    place: Place
+    before: str | None
+    after: str | None
+
+    @property
+    def action(self) -> Literal["none", "create", "change", "remove"]:
+        """What is done to the file, in one word."""
+        if self.before == self.after:
+            return "none"
+        if self.before is None:
+            return "create"
+        return "remove" if self.after is None else "change"
+
+    def diff(self) -> str:
+        """Return the unified diff; a line too long to read is cut, and the cut is shown."""
+        before, after = (text or "" for text in (self.before, self.after))
+        was, will_be = (
+            os.devnull if text is None else str(self.place.path)
+            for text in (self.before, self.after)
+        )
+        lines = difflib.unified_diff(_lines(before), _lines(after), was, will_be, n=2, lineterm="")
+        return "".join(f"{line}\n" for line in _shortened(lines))
+
+    def write(self) -> None:
+        """Bring the file to its new content in one step; mode, owner and links stay.
+
+        Raises Conflict (``client_file_changed``) when it is not what it was when it was read, and
+        Forbidden when it may not be written.
+        """
+        if self.action == "none":
+            return
+        path = self.place.path
+        try:
+            real = Path(os.path.realpath(path))
+            if read(self.place) != self.before:
+                raise changed_meanwhile(self.place)
+            if self.after is None:
+                real.unlink()
+                return
+            check_writable(self.place)
+            real.parent.mkdir(parents=True, exist_ok=True)
+            _replace(real, self.after.encode())
+        except PermissionError as error:
+            raise not_writable(self.place, f"may not be written ({error.strerror})") from error
+
+
+def read(place: Place) -> str | None:
+    """Return a file's text, None when there is none.
+
+    Raises InvalidInput for what no client reads as text, and for a file beyond the limit.
+    """
+    path = place.path
+    try:
+        with path.open("rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise unreadable(place, "it is not a file")
+            data = file.read(CLIENT_FILE_BYTES_MAX + 1)
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise unreadable(place, "it is a link that leads nowhere") from None
+        return None
+    except (IsADirectoryError, NotADirectoryError):
+        raise unreadable(place, "it is not a file") from None
+    except PermissionError as error:
+        raise not_writable(place, f"cannot be read ({error.strerror})") from error
+    if len(data) > CLIENT_FILE_BYTES_MAX:
+        raise unreadable(
+            place, f"it is larger than CLIENT_FILE_BYTES_MAX ({CLIENT_FILE_BYTES_MAX} bytes)"
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise unreadable(place, "it is not UTF-8", line=line) from None
+
+
+def check_writable(place: Place) -> None:
+    """Refuse a file that somebody made read-only, even where the system would let us write it."""
+    try:
+        mode = place.path.stat().st_mode
+    except FileNotFoundError:
+        return
+    if not mode & 0o222:
+        raise not_writable(place, "is read-only")
+
+
+def _replace(path: Path, data: bytes) -> None:
+    was = path.stat() if path.exists() else None
+    temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    # What is in a file that others may not read is never readable to them, not even for a moment.
+    descriptor = os.open(temporary, flags, 0o666 if was is None else 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if was is not None:
+                if hasattr(os, "chown") and (was.st_uid, was.st_gid) != _owner(temporary):
+                    os.chown(temporary, was.st_uid, was.st_gid)
+                temporary.chmod(stat.S_IMODE(was.st_mode))
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+
+
+def _owner(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_uid, found.st_gid
+
+
+def _lines(text: str) -> list[str]:
+    """Split at line ends only: other separators are characters like any."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    last = lines.pop()
+    if last:
+        lines.append(f"{last}\n\\ No newline at end of file")
+    return lines
+
+
+def _shortened(lines: Iterator[str]) -> Iterator[str]:
+    for line in lines:
+        cut = len(line) - _DIFF_CHARS_MAX
+        yield line if cut <= 0 else f"{line[:_DIFF_CHARS_MAX]}… ({cut} characters more)"
