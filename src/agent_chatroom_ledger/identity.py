@@ -218,13 +218,15 @@ def _completed(client: Client, mine: Entry | None) -> Client:
     )
 
 
-def _strongest(spoken: tuple[str, str] | None, mine: Entry | None) -> tuple[str, str] | None:
+def _strongest(
+    spoken: tuple[str, str] | None, client: Client, mine: Entry | None
+) -> tuple[str, str] | None:
     """Return the name of the environment that counts for a client.
 
     All doors of one process were started in one environment; where a client hands only a part of
-    it on, what another door has heard still counts.
+    it on, what another door has heard still counts. On a command line it is said here and now.
     """
-    if mine is None or mine.source not in SPOKEN:
+    if mine is None or mine.source not in SPOKEN or (spoken is not None and client.door == CLI):
         return spoken
     if spoken is None or SOURCES.index(mine.source) < SOURCES.index(spoken[1]):
         return mine.base, mine.source

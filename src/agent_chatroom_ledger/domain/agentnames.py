@@ -48,7 +48,7 @@ def derived_name(directory: str) -> str:
     # Loading the library of hashes takes longer than reading a room, and few calls derive a name.
     from hashlib import sha256
 
-    mark = sha256(directory.encode("utf-8", "surrogateescape")).hexdigest()[:_HEX_CHARS]
+    mark = sha256(directory.encode("utf-8", "surrogatepass")).hexdigest()[:_HEX_CHARS]
     last = re.split(r"[/\\]", directory.rstrip("/\\"))[-1]
     word = _word_of(last)[: AGENT_NAME_CHARS_MAX - 1 - _HEX_CHARS].rstrip(_SEPARATORS)
     return f"{word or _FALLBACK}-{mark}"

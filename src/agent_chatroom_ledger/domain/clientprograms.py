@@ -24,6 +24,8 @@ _LAUNCHERS: Final = frozenset(
         *("chrt", "taskset", "uv", "uvx", "pipx"),
     )
 )
+# They adopt whoever lost his parent, and so are nobody's client.
+_INITS: Final = frozenset(("init", "systemd", "launchd", "tini", "dumb-init", "docker-init"))
 _OURS: Final = frozenset(("rooms", "agent-chatroom-ledger"))
 _PACKAGE: Final = "agent_chatroom_ledger"
 _INTERPRETER: Final = r"(python[\d.]*w?|pypy[\d.]*|node|nodejs|bun|deno)\Z"
@@ -58,6 +60,11 @@ def is_passed_over(name: str, words: Sequence[str]) -> bool:
     if script is None:
         return False
     return _base(script) in _OURS or script.split(".")[0] == _PACKAGE
+
+
+def is_init(name: str, words: Sequence[str]) -> bool:
+    """Tell whether a process is the system's first, which adopts orphans."""
+    return _command(name, words) in _INITS
 
 
 def client_name(name: str, words: Sequence[str]) -> str:

@@ -150,6 +150,10 @@ def standing_of(pin: Pin, client: Client, around: Surroundings) -> Standing:
             return Standing(followed=False, word="stale", note=note)
     if pin.kind == "cwd":
         count = around.clients_in(pin.value)
+        if count != 1 and claimer is not None:
+            # A live holder keeps its name, whoever comes after it.
+            note = f"{count} live clients are in this directory; it is followed by its claimer"
+            return Standing(followed=True, word="followed", note=note)
         if count != 1:
             note = f"{count} live clients are in this directory, and it is followed only by one"
             return Standing(followed=False, word="ambiguous", note=note)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -163,7 +163,7 @@ class Book:
             entry = _entry(path)
             if entry is not None and processes.is_alive(entry.process):
                 alive.append(entry)
-            else:
+            elif entry is not None or not _is_newer(path):
                 with suppress(FileNotFoundError):
                     os.unlink(path)
         _sweep(layout.presence / _WAITING)
@@ -222,6 +222,16 @@ def _read(path: Path, decoder: msgspec.json.Decoder[T]) -> T | None:
         return decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+def _is_newer(path: Path) -> bool:
+    """Tell whether a file that we cannot read was written by a newer version."""
+    try:
+        found = msgspec.json.decode(files.read_bytes(path) or b"", type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    number = found.get("format")
+    return isinstance(number, int) and number > FORMAT
 
 
 def _sweep(folder: Path) -> None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from agent_chatroom_ledger.domain.clientprograms import KNOWN, client_name, is_passed_over
+from agent_chatroom_ledger.domain.clientprograms import KNOWN, client_name, is_init, is_passed_over
 from agent_chatroom_ledger.domain.identities import ProcessId
 from agent_chatroom_ledger.storage import files
 
@@ -88,11 +88,16 @@ def ancestors(pid: int) -> list[Ancestor]:
 
 
 def client_of(line: list[Ancestor]) -> Ancestor | None:
-    """Return the nearest ancestor that is neither a shell nor a launcher nor our own command."""
-    for ancestor in line:
+    """Return the nearest ancestor that is neither a shell nor a launcher nor our own command.
+
+    Where all are, the farthest of them stands for the terminal; the system's first process never
+    does.
+    """
+    own = [ancestor for ancestor in line if not is_init(ancestor.name, ancestor.words)]
+    for ancestor in own:
         if not is_passed_over(ancestor.name, ancestor.words):
             return ancestor
-    return line[-1] if line else None
+    return own[-1] if own else None
 
 
 def canonical(directory: str) -> str:
