@@ -122,6 +122,8 @@ MCP_ANSWER_BYTES_MAX: Final = 65_536
 MCP_SUBSCRIPTIONS_MAX: Final = 1_000
 # Calls that one server works on at a time, each wait among them.
 MCP_CALLS_MAX: Final = 256
+# Connections over HTTP, and sessions of clients.
+MCP_CONNECTIONS_MAX: Final = 1_000
 # Bearer tokens of one ledger.
 TOKENS_MAX: Final = 1_000
 

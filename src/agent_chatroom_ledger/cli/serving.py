@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agent_chatroom_ledger.cli import output
+
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
     from agent_chatroom_ledger.cli.session import Session
@@ -34,6 +37,61 @@ def serve_stdio(session: Session, name: str | None) -> None:
     house = House(_opener(session))
     speaker = OwnSpeaker(house, os.environ, str(Path.cwd()), explicit=name)
     serve(wire, house, speaker, lambda: os._exit(0))
+
+
+def serve_http(
+    session: Session, name: str | None, *, host: str, port: int, allowed: tuple[str, ...]
+) -> None:
+    """Serve clients over HTTP until a signal asks for the end."""
+    _require_sdk()
+    from agent_chatroom_ledger.mcp.guard import Guard
+
+    guard = Guard(host, allowed)
+    if not guard.is_loopback:
+        _require_tokens(session, host)
+    # From here on clients can connect; they are answered when the rest is loaded.
+    listening = _listen(host, port)
+    from agent_chatroom_ledger.mcp.http import PATH, serve
+    from agent_chatroom_ledger.mcp.speakers import House, OwnSpeaker
+
+    _loaded()
+    shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{listening.getsockname()[1]}{PATH}"
+
+    def ready() -> None:
+        session.show({"url": url}, [url])
+        output.flush()
+
+    house = House(_opener(session))
+    speaker = OwnSpeaker(house, os.environ, str(Path.cwd()), explicit=name, of_client=False)
+    serve(listening, house, speaker, guard, ready)
+
+
+def _require_tokens(session: Session, host: str) -> None:
+    from agent_chatroom_ledger.errors import Conflict
+    from agent_chatroom_ledger.tokens import list_tokens
+
+    with session.read() as ledger:
+        if not list_tokens(ledger):
+            raise Conflict(
+                f"{host} can be reached from other machines, where every client needs a token, and "
+                "this ledger has none: `rooms tokens create NAME` makes one.",
+                code="no_tokens",
+                host=host,
+            )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    import socket
+
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise click.ClickException(
+            f"Cannot listen on {host} port {port}: {error.strerror or error}. Another --port, "
+            "or 0 for a free one, may do."
+        ) from error
 
 
 def _opener(session: Session) -> Callable[[], Ledger]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_chatroom_ledger.domain.clock import to_datetime
 from agent_chatroom_ledger.domain.positions import encode_position
 from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.inbox import waiting_count, waiting_counts
@@ -255,12 +256,16 @@ def receipts(agent: Agent, given: parameters.Receipts) -> results.ReceiptsResult
 def _receipt(one: Receipt) -> results.Receipt:
     return results.Receipt(
         name=one.name,
-        handed_over=one.handed_at,
+        handed_over=_shown(one.handed_at),
         seen=one.seen,
-        seen_at=one.seen_at,
+        seen_at=_shown(one.seen_at),
         answered=_time(one.answers[0].message.at) if one.answers else None,
         answers=[answer.message.id for answer in one.answers],
     )
+
+
+def _shown(stored: str | None) -> str | None:
+    return None if stored is None else _time(to_datetime(stored))
 
 
 def _time(at: datetime) -> str:

@@ -171,12 +171,11 @@ class OwnSpeaker:
 class NamedSpeaker:
     """An agent whose name is given for good: the one that a token binds."""
 
-    def __init__(self, house: House, name: str, directory: str = "") -> None:
+    def __init__(self, house: House, name: str) -> None:
         """Name the agent; nothing is opened yet."""
         self.answers = Answers()
         self.name = name
         self._house = house
-        self._directory = directory
         self._lock = threading.Lock()
         self._agent: Agent | None = None
         self._client: Client | None = None
@@ -216,7 +215,6 @@ class NamedSpeaker:
         if live(ledger, self.name) is None:
             client = Client(
                 name="" if said is None else known_as(said.name),
-                directory=self._directory,
                 door="mcp",
                 seat=f"http:{self.name}",
             )
