@@ -149,7 +149,8 @@ def take(
     At most ``max``, by default as the settings say. ``room`` asks for one room, ``addressed_only``
     for messages that name the receiver; what they pass over stays. With ``again`` the newest
     messages that were handed over and never acknowledged come first, for a session that has lost
-    what it was told. What the policy of its room leaves out is not handed over.
+    what it was told. What the policy of its room leaves out when its turn comes is passed over
+    for good.
 
     Raises Busy when another door of the name holds its lock longer than ``lock_seconds``.
     """
