@@ -162,7 +162,7 @@ def _resolve(
         mine = entry_among(known, client.process, client.seat)
     client = _completed(client, mine)
     choice = choose(
-        _strongest(spoken, mine), pinfile.load(layout), client, surroundings(client, known)
+        _strongest(spoken, client, mine), pinfile.load(layout), client, surroundings(client, known)
     )
     base = choice.name
     held = mine is not None and mine.base == base
