@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Reach: TypeAlias = Literal["wakes", "next turn", "queued"]
 
+_NOBODY: Final[frozenset[str]] = frozenset()
 NOBODY_LIVE: Final = "nobody is live under that name; the message waits for it"
 
 
@@ -90,19 +91,20 @@ class Sender:
         from agent_chatroom_ledger.presence import who
 
         here = {presence.name: presence for presence in who(self._ledger)}
+        told = self._heard_of() if any(name not in here for name in names) else _NOBODY
         found = []
         for name in names:
             if name in here:
                 found.append(Recipient(name=name, reach=here[name].reach, live=True))
             else:
-                note = "" if self._was_told(name) else NOBODY_LIVE
+                note = "" if name in told else NOBODY_LIVE
                 found.append(Recipient(name=name, note=note))
         return tuple(found)
 
-    def _was_told(self, target: str) -> bool:
+    def _heard_of(self) -> frozenset[str]:
         if self._session is None:
-            return target in self._told
-        return self._ledger.receipts.was_told(self._session, target)
+            return frozenset(self._told)
+        return frozenset(self._ledger.receipts.told(self._session))
 
     def _heard(self, recipients: Iterable[Recipient]) -> list[str]:
         """Remember what the sender hears now, and forget it of those who are live again.
@@ -116,8 +118,7 @@ class Sender:
             self._told.difference_update(live)
             return []
         try:
-            for target in dead:
-                self._ledger.receipts.tell(self._session, target)
+            self._ledger.receipts.tell(self._session, dead)
             self._ledger.receipts.untell(live)
         except LedgerError as error:
             return [f"You may hear again who is not live: {error}"]

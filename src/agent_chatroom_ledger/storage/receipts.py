@@ -47,6 +47,7 @@ CREATE TABLE low_water (name TEXT PRIMARY KEY, mark TEXT NOT NULL, at INTEGER NO
     WITHOUT ROWID;
 CREATE TABLE told (sender TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (target, sender))
     WITHOUT ROWID;
+CREATE INDEX told_by_sender ON told (sender);
 CREATE TABLE sends (session TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
 """
 
@@ -161,11 +162,9 @@ class Receipts:
         found.sort(key=lambda receipt: (receipt.last_at, receipt.n), reverse=True)
         return found[:count]
 
-    def was_told(self, sender: str, target: str) -> bool:
-        """Tell whether a sender has heard that nobody is live under a name."""
-        return bool(
-            self._rows("SELECT 1 FROM told WHERE sender = ? AND target = ?", (sender, target))
-        )
+    def told(self, sender: str) -> set[str]:
+        """Return the names of which a sender has heard that nobody is live under them."""
+        return {row[0] for row in self._rows("SELECT target FROM told WHERE sender = ?", (sender,))}
 
     def sends(self, session: str) -> int:
         """Return how many messages a session has sent."""
@@ -208,11 +207,12 @@ class Receipts:
         with self._transaction(durable=True) as link:
             self._move(link, name, {(room, origin): n for origin, n in places.items()})
 
-    def tell(self, sender: str, target: str) -> bool:
-        """Note that a sender hears that nobody is live under a name; False if it had heard it."""
-        with self._transaction() as link:
-            cursor = link.execute("INSERT OR IGNORE INTO told VALUES (?, ?)", (sender, target))
-            return cursor.rowcount > 0
+    def tell(self, sender: str, targets: Iterable[str]) -> None:
+        """Note that a sender hears that nobody is live under some names."""
+        rows = [(sender, target) for target in targets]
+        if rows:
+            with self._transaction() as link:
+                link.executemany("INSERT OR IGNORE INTO told VALUES (?, ?)", rows)
 
     def untell(self, targets: Iterable[str]) -> None:
         """Forget whom was told that nobody is live under some names: they are seen live."""
