@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agent_chatroom_ledger.agents import Agent
     from agent_chatroom_ledger.consumers import Consumer, UnreadRoom
     from agent_chatroom_ledger.domain.records import Draft, Message
     from agent_chatroom_ledger.errors import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Agent",
     "Busy",
     "Conflict",
     "Consumer",
@@ -48,6 +50,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Agent": "agents",
     "Busy": "errors",
     "Conflict": "errors",
     "Consumer": "consumers",

@@ -23,7 +23,14 @@ PAGES = ("cli.md", "python.md", "errors.md", "limits.md")
 COMMAND = "python -m tests.project.reference"
 NOTE = f"<!-- Made from the code by `{COMMAND}`; do not edit. -->"
 # What the reference of the Python interface shows beyond the names that the package exports.
-FURTHER = (("service", "ChatroomService"),)
+FURTHER = (
+    ("sending", "Sent"),
+    ("sending", "Recipient"),
+    ("joining", "Created"),
+    ("joining", "Joined"),
+    ("joining", "Left"),
+    ("service", "ChatroomService"),
+)
 # Methods that other layers of the package use, and no caller needs.
 INSIDE = {
     "Consumer.was_given",
