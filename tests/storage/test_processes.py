@@ -76,6 +76,18 @@ def test_a_forked_child_is_a_process_of_its_own() -> None:
     assert processes.current() == me
 
 
+def test_ancestors_are_those_that_psutil_names() -> None:
+    asked = processes._asked_ancestors(os.getpid())
+    read = processes.ancestors(os.getpid())
+    assert [(found.id, found.words) for found in read] == [(a.id, a.words) for a in asked]
+    # psutil completes a name that the system has cut.
+    assert all(a.name.startswith(found.name) for found, a in zip(read, asked, strict=True))
+
+
+def test_what_has_ended_has_no_ancestors() -> None:
+    assert processes.ancestors(2**22 + 1) == []
+
+
 def test_ancestors_lead_past_shells_to_the_client(tmp_path: Path) -> None:
     code = (
         "import os\n"
