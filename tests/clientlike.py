@@ -19,11 +19,11 @@ import os, sys
 os.chdir(sys.argv[1])
 os.execvp(sys.executable, [sys.argv[2], "-c", sys.argv[3]])
 """
-_STAYS = "import sys; print('here', flush=True); sys.stdin.read()"
+STAYS = "import sys; print('here', flush=True); sys.stdin.read()"
 # A launcher as some clients are: it starts itself once more and waits.
 _LAUNCHES = f"""
 import subprocess, sys
-child = subprocess.Popen(["codex", "-c", {_STAYS!r}], executable={sys.executable!r})
+child = subprocess.Popen(["codex", "-c", {STAYS!r}], executable={sys.executable!r})
 child.wait()
 """
 
@@ -58,7 +58,7 @@ class Program:
 @contextmanager
 def running(directory: Path, called: str = "sleeper") -> Iterator[Program]:
     """Give a program that stays until the block ends."""
-    program = Program(directory, called, _STAYS)
+    program = Program(directory, called, STAYS)
     try:
         yield program
     finally:

@@ -46,7 +46,7 @@ def isolated_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
             # A shell starts what runs in its background so; our children are to hear of Ctrl-C.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         for name in list(os.environ):
-            if name.startswith(("GIT_", "ROOMS_")):
+            if name.startswith(("GIT_", "ROOMS_", "PI_")):
                 patch.delenv(name)
         patch.setenv("HOME", str(home))
         patch.setenv("XDG_DATA_HOME", str(home / "data"))
