@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger import Ledger
-from agent_chatroom_ledger.cli.indexed import ROOMS_FEW
+from agent_chatroom_ledger.cli.indexed import BEHIND_BYTES_FEW, ROOMS_FEW
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,3 +36,19 @@ def test_with_many_rooms_the_index_is_kept(root: Path, ask: Ask) -> None:
     assert ask("unread", "--as", "B")["total"] == ROOMS_FEW + 1
     index.unlink()
     assert len(ask("list")["rooms"]) == ROOMS_FEW + 1
+
+
+def test_an_index_that_lags_behind_a_writer_is_kept_up(root: Path, ask: Ask) -> None:
+    """One reader brings it up to date, and those after it need not."""
+    fill(root, ROOMS_FEW + 1)
+    ask("unread", "--as", "B")
+    with Ledger.open(root, commit="group") as ledger:
+        room = ledger.room("room-1")
+        room.post_many([{"author": "A", "body": "x" * 1_000}] * 10)
+        ask("unread", "--as", "B")
+        behind = ledger.index.behind_bytes()
+        assert behind is not None
+        assert 10_000 < behind < BEHIND_BYTES_FEW
+        room.post_many([{"author": "A", "body": "x" * 1_000}] * 60)
+        assert ask("unread", "--as", "B")["total"] == ROOMS_FEW + 71
+        assert ledger.index.behind_bytes() == 0

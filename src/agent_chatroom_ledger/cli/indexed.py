@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # Below these a reader makes its own index in memory in no time.
 ROOMS_FEW: Final = 32
 MESSAGES_FEW: Final = 2_000
-BEHIND_BYTES_FEW: Final = 1_048_576
+BEHIND_BYTES_FEW: Final = 65_536
 # Below this a reader adds to the timeline in memory in no time.
 COMMITS_FEW: Final = 5_000
 
