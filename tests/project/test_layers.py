@@ -73,6 +73,8 @@ TYPES_ONLY = {("errors", "domain.records")}
 # What the pure layer may use: nothing here reads a file, a clock, the environment or randomness.
 PURE_MODULES = {
     "__future__",
+    "_sha2",
+    "_sha256",
     "base64",
     "binascii",
     "bisect",

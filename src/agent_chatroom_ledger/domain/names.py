@@ -12,6 +12,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
+from agent_chatroom_ledger.domain.digests import sha256_hex
 from agent_chatroom_ledger.domain.display import CONTROL_CLASS, has_control, shown
 from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.limits import (
@@ -252,10 +253,7 @@ def room_directory(folder: str, slug: str, *, crowded: bool) -> str:
 
 def crowd_directory(slug: str) -> str:
     """Return where a crowded folder puts a room: ``~`` and two hex digits of its slug's SHA-256."""
-    # Imported here: it is heavy, and few folders are crowded.
-    from hashlib import sha256
-
-    return f"~{sha256(slug.encode()).hexdigest()[:2]}"
+    return f"~{sha256_hex(slug.encode())[:2]}"
 
 
 def check_room_path(path: str) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from agent_chatroom_ledger.domain.digests import sha256_hex
 from agent_chatroom_ledger.errors import Corrupt, Forbidden, InvalidInput
 from agent_chatroom_ledger.storage import files
 from agent_chatroom_ledger.storage.locks import FileLock
@@ -264,7 +265,4 @@ def cursor_name(consumer: str) -> str:
 
 
 def _digest(data: bytes) -> str:
-    # Loading the library of hashes takes longer than reading a room, and few names need one.
-    from hashlib import sha256
-
-    return sha256(data).hexdigest()[:_HASH_CHARS]
+    return sha256_hex(data)[:_HASH_CHARS]

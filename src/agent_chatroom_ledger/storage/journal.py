@@ -10,7 +10,6 @@ change feed for followers.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import re
 import threading
@@ -55,8 +54,7 @@ def generations(layout: Layout) -> list[int]:
     return sorted(int(name) for name in names if len(name) == 16 and name.isdigit())
 
 
-@dataclasses.dataclass
-class Scan:
+class Scan(msgspec.Struct):
     """What stands in a generation from some offset on."""
 
     header: Header | None

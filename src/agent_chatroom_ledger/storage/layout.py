@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,15 +13,26 @@ ATTRIBUTES_FILE = ".gitattributes"
 ROOMS = "rooms"
 OPERATIONS = "operations"
 
-_OURS = re.compile(r"^(?:rooms|operations|archive|artifacts)/")
+_OURS = ("rooms/", "operations/", "archive/", "artifacts/")
 
 
-@dataclasses.dataclass(frozen=True)
 class Layout:
     """The paths of one ledger; `root` is absolute and `writable` says whether we may write."""
 
-    root: Path
-    writable: bool = True
+    def __init__(self, root: Path, *, writable: bool = True) -> None:
+        """Name the ledger's directory; nothing is looked at."""
+        self.root = root
+        self.writable = writable
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by value, as a dataclass does, which takes a while to make at every start."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return (self.root, self.writable) == (other.root, other.writable)
+
+    def __hash__(self) -> int:
+        """Agree with the comparison."""
+        return hash((self.root, self.writable))
 
     @cached_property
     def git(self) -> Path:
@@ -123,7 +132,7 @@ class Layout:
 
 def is_ours(path: str) -> bool:
     """Tell whether a path in a commit belongs to the ledger rather than to the user."""
-    return _OURS.match(path) is not None or path in (LEDGER_FILE, ATTRIBUTES_FILE)
+    return path.startswith(_OURS) or path in (LEDGER_FILE, ATTRIBUTES_FILE)
 
 
 def is_log(path: str) -> bool:

@@ -6,10 +6,11 @@ it costs a full check and nothing else.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from typing import TYPE_CHECKING
 from zlib import crc32
+
+import msgspec
 
 from agent_chatroom_ledger.storage import failpoints, files
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 _PARTS = 4
 
 
-@dataclasses.dataclass(frozen=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     """Main named `main` when it held every frame up to `frame`, during the boot `boot`."""
 
     main: str
