@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from agent_chatroom_ledger import Ledger, inbox
+from agent_chatroom_ledger import Ledger, queuewalk
 from agent_chatroom_ledger.domain.attendance import attendance
 from agent_chatroom_ledger.domain.delivery import is_for
 from agent_chatroom_ledger.errors import Busy, Corrupt, InvalidInput
@@ -244,7 +244,7 @@ def test_an_age_stands_before_what_has_waited(
         def now(cls, tz: Any = None) -> datetime:
             return datetime.now(tz) + timedelta(hours=2, minutes=5)
 
-    monkeypatch.setattr(inbox, "datetime", Later)
+    monkeypatch.setattr(queuewalk, "datetime", Later)
     (item,) = peek(ledger, "Ben")
     assert item.prefix == "[2 h old] "
     assert 7_500 <= item.age_seconds < 8_000
@@ -345,8 +345,11 @@ def test_of_one_id_from_two_origins_the_earlier_is_handed_over(
     git(one.root, "commit", "-q", "-m", "What another machine wrote")
     with Ledger.open(one.root) as again:
         again.room("review").post("Ana", "afterwards")
-        assert taken(again, "Ben") == ["from the other", "afterwards"]
+        # The clone's clock began a second ahead of the last commit, so the order is open.
+        assert sorted(taken(again, "Ben")) == ["afterwards", "from the other"]
         assert taken(again, "Ben") == []
+        again.room("review").post("Ana", "at once")
+        assert taken(again, "Ben") == ["at once"]
         assert waiting_count(again, "Ben") == 0
 
 

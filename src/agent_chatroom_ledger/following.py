@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_chatroom_ledger.domain.records import message_of
+from agent_chatroom_ledger.domain.records import is_history, message_of
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage import reading
@@ -29,7 +29,7 @@ def changes(
     that was met before is left out: where the journal has let go of frames before we came to them,
     their messages are read from the log. A line that is not a message is skipped, as readers do.
     """
-    lines = new_lines(ledger.layout)
+    lines = new_lines(ledger.layout, ledger.settings.poll_ms / 1000)
     # The place in the journal is taken first, so that nothing falls between it and the position.
     next(lines)
     reached: dict[tuple[str, str], int] = {}
@@ -58,6 +58,15 @@ def changes(
                 yield room, earlier
         reached[path, origin] = message.n
         yield room, message
+
+
+def changes_for(ledger: Ledger, name: str) -> Iterator[tuple[Room, Message]]:
+    """Yield what others address to a name, or say in a room that lists it, from now on."""
+    for room, message in changes(ledger, None, None):
+        if is_history(message.kind) or message.author == name:
+            continue
+        if name in message.to or name in room.members:
+            yield room, message
 
 
 def _between(room: Room, origin: str, after: int, before: int) -> Iterator[Message]:

@@ -41,6 +41,7 @@ LAYERS = {
     "operations": 3,
     "placement": 3,
     "posting": 3,
+    "queuewalk": 3,
     "receipts": 3,
     "operationlog": 3,
     "restoring": 3,
@@ -58,6 +59,7 @@ LAYERS = {
     "": 3,  # The package itself: the public face, made of the use cases.
     "nudges": 3,
     "roots": 3,
+    "quiet": 3,
     "cli": 4,
     "agenthook": 4,
     "adapters": 4,

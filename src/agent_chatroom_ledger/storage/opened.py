@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +10,7 @@ from agent_chatroom_ledger.errors import Busy, Conflict, Corrupt, Forbidden, Inv
 from agent_chatroom_ledger.storage import journal
 from agent_chatroom_ledger.storage.overlay import Overlay
 from agent_chatroom_ledger.storage.source import WorkTree
+from agent_chatroom_ledger.storage.watching import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.timeline import Timeline
     from agent_chatroom_ledger.storage.writer import Writer
 
-_PAUSE_SECONDS_MIN = 0.01
-_PAUSE_SECONDS_MAX = 0.1
 # How far the index file may lag behind the journal when a writer closes: less is caught up by
 # each reader in no time, more is left to whoever needs it, so that closing stays quick.
 _INDEX_LAG_BYTES_MIN = 65_536
@@ -222,22 +220,21 @@ class Opened:
             index.close()
 
 
-def new_lines(layout: Layout) -> Iterator[tuple[str, bytes] | None]:
+def new_lines(layout: Layout, pause_seconds: float) -> Iterator[tuple[str, bytes] | None]:
     """Yield the log and the line of every record that is appended from now on; it never ends.
 
-    "Now" is the first step, which yields None when the place is taken.
+    "Now" is the first step, which yields None when the place is taken. ``pause_seconds`` lie
+    between two looks at the journal while nothing comes.
     """
+    watch = Watch(layout, pause_seconds)
     follower = journal.Follower.newest(layout)
     try:
         follower.new_frames()
         yield None
-        pause = _PAUSE_SECONDS_MIN
         while True:
-            frames = follower.new_frames()
-            for frame in frames:
+            for frame in follower.new_frames():
                 for entry in frame.records:
                     yield entry.log, bytes(entry.record)
-            pause = _PAUSE_SECONDS_MIN if frames else min(pause * 2, _PAUSE_SECONDS_MAX)
-            time.sleep(pause)
+            watch.wait()
     finally:
         follower.close()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from agent_chatroom_ledger.domain.clock import from_micros
+from agent_chatroom_ledger.storage.indexfill import NEVER
 
 if TYPE_CHECKING:
     import sqlite3
@@ -53,7 +54,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     """The oldest records that may be for a name.
 
     ``whole`` says that there are no more. ``mark`` and ``newest`` are the state of the index that
-    was asked: while the mark stays the same, whatever comes is newer than ``newest``.
+    was asked: while the mark stays the same, whatever comes is newer than ``newest``, the time of
+    the newest message of the ledger's own origin. (One of another origin may be of a clock ahead.)
     """
 
     rows: tuple[Waiting, ...]
@@ -62,6 +64,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     newest: int
 
 
+# The last microsecond that a stored time can name.
+_LATEST: Final = 253_402_300_799_999_999
 # Whether the records at `r` in the log `l` may be for :me. A row without a name among a room's
 # memberships in memory says that those of the file below are out of date.
 _MEMBER: Final = """EXISTS (SELECT 1 FROM main.memberships AS m WHERE m.room = l.room
@@ -109,6 +113,7 @@ def queued(
     index: Index,
     me: str,
     *,
+    mine: str,
     low: int,
     mark: str,
     places: Mapping[LogKey, int],
@@ -118,11 +123,11 @@ def queued(
     """Return the oldest records that may be for a name and lie past its places.
 
     Only those later than ``low`` are looked at if the index still bears ``mark``; ``room``, a
-    path, asks for one room. At most ``limit`` rows.
+    path, asks for one room. ``mine`` is the ledger's own origin. At most ``limit`` rows.
     """
 
     def ask(link: sqlite3.Connection) -> Queue:
-        now, newest = _state(link)
+        now = _mark(link)
         since = low if mark == now else _beginning(link, me)
         _note_places(link, places)
         parts = [
@@ -139,7 +144,7 @@ def queued(
             ),
             whole=len(rows) <= limit,
             mark=now,
-            newest=newest,
+            newest=_newest(link, mine),
         )
 
     return index.ask(ask, thorough=True)
@@ -161,9 +166,9 @@ def counts(
     """
 
     def ask(link: sqlite3.Connection) -> list[Count]:
-        since = low if mark == _state(link)[0] else _beginning(link, me)
+        since = low if mark == _mark(link) else _beginning(link, me)
         _note_places(link, places)
-        values = {"me": me, "low": since, "low_at": from_micros(since), "room": room}
+        values = {"me": me, "low": since, "low_at": from_micros(min(since, _LATEST)), "room": room}
         totals: dict[tuple[str, str, str, bool], int] = {}
         numbers: dict[tuple[str, str, str, bool], list[int]] = {}
         for source in _counted_sources(link):
@@ -207,16 +212,27 @@ def records_since(index: Index, after: int, through: int, limit: int = 1_000) ->
     return index.ask(ask, thorough=True)
 
 
-def _state(link: sqlite3.Connection) -> tuple[str, int]:
-    """Return the mark of foreign commits that the index knows, and its newest time."""
+def _mark(link: sqlite3.Connection) -> str:
+    """Return the mark of foreign commits that the index knows."""
     found = link.execute("SELECT value FROM main.meta WHERE key = 'foreign'").fetchone()
+    return str(found[0]) if found else ""
+
+
+def _newest(link: sqlite3.Connection, origin: str) -> int:
+    """Return the time of an origin's newest message; 0 for none."""
+    wrote = "SELECT 1 FROM main.logs WHERE origin = ? AND kind = 'messages' LIMIT 1"
+    if link.execute(wrote, (origin,)).fetchone() is None:
+        return 0
     newest = 0
     for schema in _schemas(link):
         row = link.execute(
-            f"SELECT max(at) FROM {schema}.records INDEXED BY records_by_at WHERE at > 0"  # noqa: S608 - ours
+            f"SELECT r.at FROM {schema}.records AS r INDEXED BY records_by_at"  # noqa: S608 - ours
+            " CROSS JOIN main.logs AS l ON l.log_id = r.log_id"
+            " WHERE r.at > 0 AND l.origin = ? AND r.n <= l.last ORDER BY r.at DESC LIMIT 1",
+            (origin,),
         ).fetchone()
-        newest = max(newest, row[0] or 0)
-    return (found[0] if found else ""), newest
+        newest = max(newest, row[0] if row else 0)
+    return newest
 
 
 def _beginning(link: sqlite3.Connection, me: str) -> int:
@@ -232,7 +248,7 @@ def _beginning(link: sqlite3.Connection, me: str) -> int:
             (found,) = link.execute(query, (me,)).fetchone()
             if found is not None:
                 times.append(found)
-    return min(times) - 1 if times else _state(link)[1]
+    return min(times) - 1 if times else NEVER
 
 
 def _note_places(link: sqlite3.Connection, places: Mapping[LogKey, int]) -> None:
