@@ -61,10 +61,23 @@ def test_who_is_here(invoke: Invoke, ask: Ask, core: Path, one: Program, root: P
     )
     me, headings, row = invoke("who").stdout.splitlines()
     assert me == f"You are {derived_name(str(core))}."
-    assert headings.split()[:3] == ["name", "reach", "client"]
+    assert headings.split()[:4] == ["name", "reach", "waiting", "client"]
     assert row.split()[:4] == ["lead", "next", "turn", "claude-code"]
     with Ledger.open(root) as ledger, presence.waiter(ledger, "lead"):
         assert ask("who")["agents"][0]["reach"] == "wakes"
+
+
+def test_what_waits_is_counted(ask: Ask, invoke: Invoke, one: Program, root: Path) -> None:
+    with Ledger.open(root) as ledger:
+        ledger.create_room("Review", members=["Ana", "lead"])
+    assert one.id
+    assert ask("post", "review", "hello", "--as", "Ana")["recipients"][0]["reach"] == "next turn"
+    assert ask("who")["agents"][0]["waiting"] == 1
+    assert invoke("who").stdout.splitlines()[2].split()[:4] == ["lead", "next", "turn", "1"]
+    assert {one["name"]: one["waiting"] for one in ask("who", "--all")["agents"]} == {
+        "Ana": 0,
+        "lead": 1,
+    }
 
 
 def test_a_star_stands_before_oneself(

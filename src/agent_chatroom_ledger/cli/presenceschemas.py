@@ -26,6 +26,7 @@ class PresenceShape(Shape):
     pane: str | None
     model: str | None
     since: Time | None
+    waiting: Annotated[int, msgspec.Meta(description="messages not handed over yet")]
 
 
 class WhoDocument(Shape):

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.cli.session import Session
     from agent_chatroom_ledger.presence import Presence
 
-_HEADINGS = ("", "name", "reach", "client", "process", "directory", "pane", "model", "since")
+_HEADINGS = (
+    *("", "name", "reach", "waiting", "client", "process", "directory", "pane", "model", "since"),
+)
 
 
 @click.command("who")
@@ -28,23 +30,25 @@ def command(session: Session, everybody: bool) -> None:
     """Show your own name and who is here.
 
     The line of `*` is yours. A message wakes its reader, is read at the client's next turn, or is
-    queued until somebody looks. Nobody is listed whose process has ended.
+    queued until somebody looks; what waits for each is counted. Nobody is listed whose process has
+    ended.
     """
     me = identity_here()
-    from agent_chatroom_ledger import presence
+    from agent_chatroom_ledger import inbox, presence
 
     with session.read() as ledger:
         found = presence.everybody(ledger) if everybody else presence.who(ledger)
+        waiting = {one.name: inbox.waiting_count(ledger, one.name) for one in found}
     document = {
         "name": me.name,
         "source": me.source,
         "warnings": list(me.warnings),
-        "agents": [_shape(one, me.name) for one in found],
+        "agents": [{**_shape(one, me.name), "waiting": waiting[one.name]} for one in found],
     }
     if not session.json:
         for warning in me.warnings:
             session.say(plain(warning))
-    session.show(document, _lines(me.name, found))
+    session.show(document, _lines(me.name, found, waiting))
 
 
 def _shape(one: Presence, me: str) -> dict[str, Any]:
@@ -62,20 +66,21 @@ def _shape(one: Presence, me: str) -> dict[str, Any]:
     }
 
 
-def _lines(me: str, found: list[Presence]) -> Iterator[str]:
+def _lines(me: str, found: list[Presence], waiting: dict[str, int]) -> Iterator[str]:
     if all(one.name != me for one in found):
         yield f"You are {plain(me)}."
     if not found:
         yield "Nobody is here."
         return
-    yield from table(_HEADINGS, (_row(one, me) for one in found))
+    yield from table(_HEADINGS, (_row(one, me, waiting[one.name]) for one in found))
 
 
-def _row(one: Presence, me: str) -> tuple[str, ...]:
+def _row(one: Presence, me: str, waiting: int) -> tuple[str, ...]:
     return (
         "*" if one.name == me else "",
         one.name,
         one.reach,
+        str(waiting or ""),
         one.client,
         str(one.process or ""),
         path_text(one.directory),
