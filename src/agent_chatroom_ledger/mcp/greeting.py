@@ -28,7 +28,7 @@ HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-
 # What the SDK says of a server with our handlers.
 CAPABILITIES: Final = {
     "prompts": {"listChanged": False},
-    "resources": {"subscribe": True, "listChanged": True},
+    "resources": {"subscribe": True, "listChanged": False},
     "tools": {"listChanged": False},
 }
 

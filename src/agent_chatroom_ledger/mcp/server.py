@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import to_thread
-from mcp import types
-from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 
@@ -30,6 +29,7 @@ from agent_chatroom_ledger.mcp.results import WhoResult
 from agent_chatroom_ledger.mcp.speakers import ClientInfo
 from agent_chatroom_ledger.mcp.taking import inbox
 from agent_chatroom_ledger.mcp.updates import Updates
+from mcp import types
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -175,11 +175,6 @@ def build(service: Service) -> Server[Any]:
         on_list_prompts=service.list_prompts,
         on_get_prompt=service.get_prompt,
     )
-
-
-def notifications() -> NotificationOptions:
-    """Return what changes a handshake client is told of: the list of rooms."""
-    return NotificationOptions(resources_changed=True)
 
 
 def _input_schema(name: str) -> dict[str, Any] | None:

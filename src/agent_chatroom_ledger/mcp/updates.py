@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import to_thread
-from mcp import types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChanged, ResourceUpdated
 
 from agent_chatroom_ledger.errors import Conflict, LedgerError
 from agent_chatroom_ledger.limits import MCP_SUBSCRIPTIONS_MAX
 from agent_chatroom_ledger.mcp.roomuris import path_of, uri_of
 from agent_chatroom_ledger.waiting import watch_of
+from mcp import types
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -134,7 +134,8 @@ class Updates:
                 if now.get(path) != known.get(path):
                     await self._tell(uri_of(path))
             if now.keys() != known.keys():
-                await self._tell_list()
+                # Handshake clients are not promised this: they cannot say that they want it.
+                await self.bus.publish(ResourcesListChanged())
             known = now
             await anyio.sleep(_GATHER_SECONDS)
 
@@ -152,11 +153,6 @@ class Updates:
         for connection, uris in list(self._subscribed.items()):
             if uri in uris:
                 await connection.send_resource_updated(uri)
-
-    async def _tell_list(self) -> None:
-        await self.bus.publish(ResourcesListChanged())
-        for connection in list(self._subscribed):
-            await connection.send_resource_list_changed()
 
 
 def _connection_of(ctx: Context) -> Any:  # noqa: ANN401 - the SDK's connection, which it keeps private
