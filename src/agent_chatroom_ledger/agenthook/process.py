@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.agenthook.answers import Member
     from agent_chatroom_ledger.agenthook.dialects import Event
     from agent_chatroom_ledger.ledger import Ledger
+    from agent_chatroom_ledger.quiet import Quiet
 
 _WAKE_STATUS: Final = 2
 _CHUNK_BYTES: Final = 1 << 20
@@ -88,6 +89,7 @@ class _Run:
         data = _standard_input()
         if not data.strip():
             return 0
+        _spare_imports()
         from agent_chatroom_ledger.agenthook.dialects import read
 
         event = read(data, options.client)
@@ -106,32 +108,43 @@ class _Run:
 
     def _answer(self, event: Event, options: Options) -> int:
         directory = event.directory or _directory()
-        ledger = self._ledger(options, directory)
-        if ledger is None:
+        if not self._find_ledger(options, directory):
+            return 0
+        quiet = self._quiet(event, directory) if event.kind == "tool" else None
+        if quiet is not None and quiet.holds():
             return 0
         from agent_chatroom_ledger.agenthook.answers import answer
         from agent_chatroom_ledger.agenthook.dialects import encode
 
-        with ledger:
+        with self._ledger() as ledger:
             member = _member(ledger, event, directory)
             if member is None:
                 return 0
             with answer(member) as found:
-                if found.document is not None and _write(encode(found.document)):
+                if found.document is None:
+                    if quiet is not None:
+                        quiet.remember(member.name)
+                elif _write(encode(found.document)):
                     found.confirm()
         return 0
+
+    def _quiet(self, event: Event, directory: str) -> Quiet:
+        """Return how things stand, before anything is asked of the ledger."""
+        from agent_chatroom_ledger.quiet import Quiet
+
+        assert self.root is not None, "there is a ledger"
+        return Quiet(self.root, os.environ, event.client, event.session, event.model, directory)
 
     def _wake(self, event: Event, options: Options, seconds: float) -> int:
         """Wait until something comes for an agent that has stopped."""
         directory = event.directory or _directory()
-        ledger = self._ledger(options, directory)
-        if ledger is None:
+        if not self._find_ledger(options, directory):
             return 0
         from agent_chatroom_ledger.agenthook.rendering import reason
         from agent_chatroom_ledger.nudges import wait_to_wake
         from agent_chatroom_ledger.presence import waiter
 
-        with ledger:
+        with self._ledger() as ledger:
             member = _member(ledger, event, directory)
             if member is None:
                 return 0
@@ -148,13 +161,15 @@ class _Run:
         _say(reason(count))
         return _WAKE_STATUS
 
-    def _ledger(self, options: Options, directory: str) -> Ledger | None:
-        """Open the ledger of an event; None where there is none."""
+    def _find_ledger(self, options: Options, directory: str) -> bool:
+        """Find the ledger that an event is about; False where there is none."""
         from agent_chatroom_ledger.agenthook.whereabouts import ledger_root
 
         self.root = ledger_root(options.root, os.environ, directory)
-        if self.root is None:
-            return None
+        return self.root is not None
+
+    def _ledger(self) -> Ledger:
+        """Open the ledger that was found."""
         import gc
         import warnings
 
@@ -162,6 +177,7 @@ class _Run:
 
         warnings.showwarning = lambda message, *_rest, **_more: self.note(str(message))
         gc.enable()
+        assert self.root is not None, "there is a ledger"
         # Reading recovers nothing and waits for nobody, and receipts may be written all the same.
         ledger = Ledger.open(self.root, read_only=True)
         from agent_chatroom_ledger.cli.indexed import wants_index_file
@@ -216,6 +232,22 @@ def _member(ledger: Ledger, event: Event, directory: str) -> Member | None:
     from agent_chatroom_ledger.agenthook.answers import member_of
 
     return member_of(ledger, event, os.environ, directory)
+
+
+def _spare_imports() -> None:
+    """Import msgspec without `typing_extensions`, which it takes from `typing` if it is not there.
+
+    That is a tenth of the time that a hook may take. Who needs it later finds it as ever.
+    """
+    import sys
+
+    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # how Python bars a module
+    try:
+        import msgspec  # noqa: F401 - for what it imports
+    finally:
+        del sys.modules["typing_extensions"]
 
 
 def _hold_descriptors() -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agent_chatroom_ledger.limits import NUDGE_FILES_MAX, STOP_BLOCKS_MAX
-from agent_chatroom_ledger.storage import files
+from agent_chatroom_ledger.limits import STOP_BLOCKS_MAX
+from agent_chatroom_ledger.storage import files, quietfile
 from agent_chatroom_ledger.storage.cursors import cursor_name
 from agent_chatroom_ledger.storage.locks import FileLock
 
@@ -78,7 +78,7 @@ def change(layout: Layout, session: str, edit: Callable[[Nudges], Nudges | None]
             path.parent.mkdir(parents=True, exist_ok=True)
             files.replace(layout, path, msgspec.json.encode(after), sync=False)
             if fresh:
-                _sweep(path.parent)
+                quietfile.sweep(path.parent)
         return after
 
 
@@ -105,23 +105,17 @@ def end_watch(layout: Layout, name: str, token: str | None = None) -> None:
         os.unlink(_watch(layout, name))
 
 
+def watch_file(name: str) -> str:
+    """Return the name of the file by which somebody may wake the client under a name."""
+    return cursor_name(name)
+
+
 def _path(layout: Layout, session: str) -> Path:
     return layout.private / "agenthook" / "stops" / cursor_name(session)
 
 
 def _watch(layout: Layout, name: str) -> Path:
-    return layout.private / "agenthook" / "watches" / cursor_name(name)
-
-
-def _sweep(folder: Path) -> None:
-    """Delete the files of the sessions that were told of something longest ago."""
-    found = []
-    for name in os.listdir(folder):
-        with suppress(OSError):
-            found.append((os.stat(folder / name).st_mtime_ns, name))
-    for _, name in sorted(found)[: max(0, len(found) - NUDGE_FILES_MAX)]:
-        with suppress(OSError):
-            os.unlink(folder / name)
+    return quietfile.watches(layout) / watch_file(name)
 
 
 @contextmanager

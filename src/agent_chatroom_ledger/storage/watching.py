@@ -27,6 +27,12 @@ class Watch:
         self._seen: tuple[int, int, int] | None = None
         self.changed()
 
+    @property
+    def seen(self) -> tuple[int, int, int]:
+        """How the ledger stood at the last look; what was appended since makes it differ."""
+        assert self._seen is not None, "the first look is taken when a watch is made"
+        return self._seen
+
     def changed(self) -> bool:
         """Tell whether something was appended, or main moved, since this was last asked."""
         now = self._now()
