@@ -70,10 +70,24 @@ def keep_writing(root: Path, name: str, mode: Mode, notes: Path, seed: int) -> N
                     ledger.create_room(f"Room of {name}", by=name)
                 elif chance < 0.94:
                     _change_policy(room, random, name)
-                elif chance < 0.97:
+                elif chance < 0.96:
+                    _talk(ledger, room, random, name, notebook)
+                elif chance < 0.98:
                     room.compile()
                 else:
                     ledger.flush()
+
+
+def _talk(ledger: Ledger, room: Room, random: Random, name: str, notebook: Notebook) -> None:
+    """Join or leave, or write to somebody."""
+    agent = ledger.agent(name)
+    if room.folder == "direct" or random.random() < 0.5:
+        sent = agent.dm([random.choice(("Reader", "Listener"))], f"{name} {random.random()}")
+        notebook.note(sent.room.path, sent.message)
+        return
+    event = agent.leave(room).event if name in room.members else agent.join(room).event
+    if event is not None:
+        notebook.note(room.path, event)
 
 
 def _change_policy(room: Room, random: Random, name: str) -> None:
