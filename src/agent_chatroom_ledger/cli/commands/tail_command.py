@@ -54,6 +54,10 @@ def command(
     with session.read() as ledger:
         room = None if room_name is None else ledger.room(room_name)
         if room is None or follow:
+            from agent_chatroom_ledger.cli.pipes import end_on_terminate, end_with_reader
+
+            end_on_terminate()
+            end_with_reader()
             with _known_as(ledger, name):
                 _follow(session, _found(ledger, room, count, name), one=room is not None)
             return
@@ -92,10 +96,6 @@ def _found(
 
 def _follow(session: Session, found: Iterator[tuple[Room, Message]], *, one: bool) -> None:
     """Show messages as they come; only an interrupt, or its reader's end, ends it."""
-    from agent_chatroom_ledger.cli.pipes import end_on_terminate, end_with_reader
-
-    end_on_terminate()
-    end_with_reader()
     if session.json:
         for place, message in found:
             output.write_json_line({"room": room_shape(place), "message": message_shape(message)})
