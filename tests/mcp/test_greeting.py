@@ -67,12 +67,9 @@ async def test_the_answers_are_those_of_the_sdk(version: str) -> None:
     house = House(lambda: pytest.fail("nothing of this needs a ledger"))
     server = build(Service(house, NamedSpeaker(house, "ana")))
     late = []
-    async with (
-        create_client_server_memory_streams() as (client, ours),
-        anyio.create_task_group() as g,
-    ):
-        options = server.create_initialization_options()
-        g.start_soon(server.run, *ours, options)
+    streams = create_client_server_memory_streams()
+    async with streams as (client, ours), anyio.create_task_group() as group:
+        group.start_soon(server.run, *ours, server.create_initialization_options())
         for request in requests(version):
             await client[1].send(SessionMessage(JSONRPCRequest.model_validate(request)))
             answer = await client[0].receive()
