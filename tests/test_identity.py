@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,18 +12,15 @@ from agent_chatroom_ledger import Ledger, identity, pinning, presence
 from agent_chatroom_ledger.domain.agentnames import derived_name
 from agent_chatroom_ledger.domain.identities import Client
 from agent_chatroom_ledger.errors import Busy, InvalidInput
-from agent_chatroom_ledger.identity import find_client, identify, whoami
-from agent_chatroom_ledger.storage import pinfile, processes
+from agent_chatroom_ledger.identity import identify
+from agent_chatroom_ledger.storage import pinfile
 from agent_chatroom_ledger.storage import presence as book
 from agent_chatroom_ledger.storage.locks import FileLock
-from tests.clientlike import STAYS, Program, running
-from tests.racing import race
+from tests.clientlike import Program, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from tests.conftest import MakeLedger
 
 
 @pytest.fixture
@@ -246,6 +240,17 @@ def test_a_fork_that_shows_the_old_session_inherits_nothing(
     assert claim(ledger, one.client(core, session="s")).name == "lead"
 
 
+def test_a_session_that_was_left_may_be_gone_on_with(
+    ledger: Ledger, core: Path, one: Program, two: Program
+) -> None:
+    """Its client has cleared, or turned out to be a fork; another resumes what it left."""
+    pinning.set_pin(ledger, "session:s", "lead")
+    assert claim(ledger, one.client(core, session="s", door="hook")).name == "lead"
+    assert claim(ledger, one.client(core, session="t", door="hook")).source == "derived"
+    assert pinfile.load(ledger.layout)["session:s"].claimed_by is None
+    assert claim(ledger, two.client(core, session="s", door="hook")).name == "lead"
+
+
 def test_a_reused_pane_inherits_nothing(
     ledger: Ledger, core: Path, one: Program, two: Program
 ) -> None:
@@ -368,141 +373,3 @@ def test_two_minutes_after_a_rename_it_is_over(
     monkeypatch.setattr(identity, "FORMER_SECONDS_MAX", 0)
     claim(ledger, one.client(core), ROOMS_NAME="new")
     assert presence.former_names(ledger, "new") == ()
-
-
-# --- the command line --------------------------------------------------------------------------
-
-ASKS = """
-import os, sys
-from pathlib import Path
-from agent_chatroom_ledger.identity import whoami
-print(whoami(Path(sys.argv[1]), os.environ, os.getcwd()).name)
-"""
-
-
-def asked_from_below(ledger: Ledger, folder: Path, **environment: str) -> str:
-    """Return the name of a command that a child of this process runs through shells."""
-    script = '"$1" -c "$2" "$3"; true'
-    words = ["sh", "-c", f"sh -c '{script}' x \"$@\"; true", "x", sys.executable, ASKS]
-    found = subprocess.run(
-        [*words, str(ledger.root)],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        check=True,
-    )
-    return found.stdout.decode().strip()
-
-
-def test_a_command_acts_as_the_agent_that_runs_it(ledger: Ledger, core: Path, one: Program) -> None:
-    """Here this very process is the agent; the command stands in another directory."""
-    below = core / "src"
-    below.mkdir()
-    assert asked_from_below(ledger, below) == derived_name(str(below))
-    client = Client(process=processes.current(), directory=str(core), door="mcp")
-    claim(ledger, one.client(core), ROOMS_NAME="lead")
-    found = claim(ledger, client, ROOMS_NAME="lead")
-    assert found.name == f"lead-{os.getpid()}"
-    assert asked_from_below(ledger, below) == found.name, "its client's name holds for it"
-    assert asked_from_below(ledger, below, ROOMS_NAME="lead") == found.name, "suffix and all"
-    assert asked_from_below(ledger, below, ROOMS_NAME="bob") == "bob", "said here and now"
-
-
-def test_a_person_beside_an_agent_is_somebody_else(
-    ledger: Ledger, core: Path, one: Program
-) -> None:
-    held = claim(ledger, one.client(core)).name
-    name = asked_from_below(ledger, core)
-    assert name.startswith(f"{held}-")
-    assert asked_from_below(ledger, core) == name, "and the next time the same"
-    assert asked_from_below(ledger, core, ROOMS_NAME=held) == held, "a name is a claim, no proof"
-
-
-def test_a_command_without_a_ledger_has_a_name_too(core: Path) -> None:
-    assert whoami(None, {}, core).name == derived_name(str(core))
-    assert whoami(None, {"ROOMS_NAME": "x"}, core).name == "x"
-    assert whoami(None, {"ROOMS_NAME": "x"}, core, "y").source == "option"
-
-
-def test_a_link_to_a_directory_is_that_directory(core: Path, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(core)
-    assert whoami(None, {}, tmp_path / "link").name == derived_name(str(core))
-
-
-def test_what_clients_say_of_themselves_is_bounded(core: Path) -> None:
-    found = find_client(
-        {"TMUX_PANE": "%1\x1b[31m", "CLAUDE_CODE_SESSION_ID": "x" * 1000},
-        core,
-        door="mcp",
-        name="claude-code\n\x1b[31m" + "x" * 500,
-        model="m" * 500,
-    )
-    assert found.pane is None
-    assert found.session is None
-    assert len(found.name) <= 64
-    assert found.name.isprintable()
-    assert len(found.model or "") <= 64
-
-
-# --- races -------------------------------------------------------------------------------------
-
-
-def test_of_many_that_claim_one_name_at_once_exactly_one_gets_it(
-    make_ledger: MakeLedger, core: Path
-) -> None:
-    root = make_ledger().root
-    programs = [Program(core, "sleeper", STAYS) for _ in range(10)]
-
-    def one(number: int) -> str:
-        with Ledger.open(root, read_only=True) as ledger:
-            client = programs[number].client(core, session=f"s{number}")
-            return claim(ledger, client, ROOMS_NAME="lead").name
-
-    try:
-        for _ in range(3):
-            found = race(len(programs), one)
-            assert found.count("lead") == 1
-            expected = {f"lead-{program.id.pid}" for program in programs}
-            assert set(found) - {"lead"} < expected
-            assert len(set(found)) == len(programs)
-            with Ledger.open(root) as ledger:
-                assert names(ledger) == sorted(found)
-                for program in programs:
-                    presence.release(ledger, program.client(core))
-                assert names(ledger) == []
-    finally:
-        for program in programs:
-            program.kill()
-
-
-def test_holders_that_are_killed_while_others_claim(make_ledger: MakeLedger, core: Path) -> None:
-    """Whoever was told a name lives under it, and nobody else does."""
-    root = make_ledger().root
-    chance = random.Random(4)
-    programs = [Program(core, "sleeper", STAYS) for _ in range(6)]
-    try:
-        for _ in range(6):
-            victim = chance.randrange(len(programs))
-
-            def one(number: int, victim: int = victim) -> str:
-                with Ledger.open(root, read_only=True) as ledger:
-                    if number == victim:
-                        os.kill(programs[number].id.pid, 9)
-                        return ""
-                    return claim(ledger, programs[number].client(core), ROOMS_NAME="lead").name
-
-            found = race(len(programs), one)
-            programs[victim].kill()
-            with Ledger.open(root) as ledger:
-                living = {one.process: one.name for one in presence.who(ledger)}
-                told = {
-                    program.id.pid: name
-                    for program, name in zip(programs, found, strict=True)
-                    if name
-                }
-                assert living == told
-                assert len(set(told.values())) == len(told)
-            programs[victim] = Program(core, "sleeper", STAYS)
-    finally:
-        for program in programs:
-            program.kill()

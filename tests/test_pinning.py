@@ -10,6 +10,7 @@ from agent_chatroom_ledger import Ledger, pinning
 from agent_chatroom_ledger.domain.agentnames import derived_name
 from agent_chatroom_ledger.errors import Conflict, InvalidInput, NotFound
 from agent_chatroom_ledger.identity import identify
+from agent_chatroom_ledger.presence import release
 from agent_chatroom_ledger.storage import pinfile
 from tests.clientlike import Program, running
 from tests.racing import race
@@ -88,14 +89,28 @@ def test_a_pin_that_something_stronger_overrides_says_so(
         }
 
 
-def test_a_session_claimed_by_another_says_so(ledger: Ledger, core: Path, one: Program) -> None:
-    pinning.set_pin(ledger, "session:s", "lead")
-    claim(ledger, one.client(core, session="s"))
+def test_a_pane_claimed_by_another_says_so(ledger: Ledger, core: Path, one: Program) -> None:
+    pinning.set_pin(ledger, "pane:p", "lead")
+    claim(ledger, one.client(core, pane="p"))
+    release(ledger, one.client(core))
     with running(core) as two:
-        claim(ledger, one.client(core, session="other", door="hook"))
-        claim(ledger, two.client(core, session="s"))
+        claim(ledger, two.client(core, pane="p"))
         (pin,) = pinning.list_pins(ledger)
         assert (pin.state, pin.process) == ("taken", one.id.pid)
+
+
+def test_a_pinned_name_that_somebody_lives_under_says_so(
+    ledger: Ledger, core: Path, one: Program
+) -> None:
+    claim(ledger, one.client(core), ROOMS_NAME="lead")
+    with running(core) as two:
+        claim(ledger, two.client(core, pane="p"))
+        done = pinning.set_pin(ledger, "pane:p", "lead")
+        assert done.pin is not None
+        assert done.pin.state == "followed"
+        assert f"process {one.id.pid} lives under lead" in done.pin.note
+        assert claim(ledger, two.client(core, pane="p")) == f"lead-{two.id.pid}"
+        assert pinning.list_pins(ledger)[0].process is None, "a contender stamps nothing"
 
 
 def test_a_rename_of_a_member_is_refused_and_names_the_rooms(

@@ -23,6 +23,7 @@ from agent_chatroom_ledger.domain.identities import (
     SPOKEN,
     Client,
     Identity,
+    ProcessId,
     pane_of,
     session_of,
     spoken_name,
@@ -194,6 +195,8 @@ def _claimed(
         book.write(entry)
     if _to_stamp(found, identity):
         _stamp(layout, found)
+    if found.mine is not None and found.mine.session not in {None, entry.session}:
+        _let_go(layout, f"session:{found.mine.session}", process)
     return identity
 
 
@@ -320,6 +323,20 @@ def _stamp(layout: Layout, found: _Found) -> None:
         process = found.client.process
         stamped = msgspec.structs.replace(seen, claimed_by=process, claimed_at=at)
         return {**pins, seen.key: stamped}
+
+    pinfile.change(layout, edit)
+
+
+def _let_go(layout: Layout, key: str, process: ProcessId) -> None:
+    """Take a client's stamp off the pin of a session that it has left, for who goes on with it."""
+    pin = pinfile.load(layout).get(key)
+    if pin is None or pin.claimed_by != process:
+        return
+
+    def edit(pins: dict[str, Pin]) -> dict[str, Pin] | None:
+        if pins.get(key) != pin:
+            return None
+        return {**pins, key: msgspec.structs.replace(pin, claimed_by=None, claimed_at=None)}
 
     pinfile.change(layout, edit)
 

@@ -202,6 +202,7 @@ def _state(pin: Pin, here: list[Entry], around: Surroundings) -> PinState:
             continue
         standing = standing_of(pin, client, around)
         if standing.followed:
+            standing = _beside_holder(pin, entry, here, standing)
             break
     else:
         standing = _unmet(pin, standing, around)
@@ -214,6 +215,15 @@ def _state(pin: Pin, here: list[Entry], around: Surroundings) -> PinState:
         note=standing.note,
         process=None if pin.claimed_by is None else pin.claimed_by.pid,
     )
+
+
+def _beside_holder(pin: Pin, entry: Entry, here: list[Entry], standing: Standing) -> Standing:
+    """Say of a pin that is followed when somebody else lives under its name."""
+    holder = next((one for one in here if one.name == pin.name), None)
+    if holder is None or (holder.process, holder.seat) == (entry.process, entry.seat):
+        return standing
+    note = f"process {holder.process.pid} lives under {pin.name}; who comes second gets a suffix"
+    return standing._replace(note=note)
 
 
 def _unmet(pin: Pin, standing: Standing, around: Surroundings) -> Standing:
