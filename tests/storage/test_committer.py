@@ -245,6 +245,29 @@ def test_a_checkpoint_comes_after_a_number_of_frames(
     assert journal.generations(layout)[-1] > before
 
 
+def test_a_generation_ends_although_others_write_faster_than_their_frames_are_committed(
+    quiet: Writer, pending: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a generation holds is in everybody's memory: what comes meanwhile goes to the next."""
+    monkeypatch.setattr(limits, "CHECKPOINT_FRAMES_MAX", 12)
+    sizes: list[int] = []
+
+    def others_write(_: str) -> None:
+        write(pending, *(say("") for _ in range(6)))
+
+    def measure(_: str) -> None:
+        sizes.append(len(quiet.committer.intake.frames))
+
+    failpoints.arm("commit.remembered", others_write)
+    failpoints.arm("checkpoint.durable", measure)
+    for _ in range(10):
+        write(quiet, say(""))
+    failpoints.disarm()
+    # Twelve are due: those that were committed together, those before, and those that came since.
+    assert len(sizes) > 1
+    assert max(sizes) <= 24
+
+
 def test_what_a_commit_does_not_depend_on_fails_alone(
     quiet: Writer, layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -143,10 +143,12 @@ class Committer:
             for _ in range(_ROUNDS_MAX):
                 committed = self.commit_locked()
                 self.intake.refresh()
-                if self.intake.last_frame <= committed:
-                    break  # what others have appended meanwhile would wait for their own turn
+                # What others have appended meanwhile would wait for their own turn. But a
+                # generation is held in memory: under a steady load it ends all the same.
+                if self.intake.last_frame <= committed or self._checkpoint_is_due():
+                    break
             if self._checkpoint_is_due():
-                self._try(self.checkpoint_locked)
+                self._try(self._checkpoint_of_committed)
         finally:
             self.lock.release()
 
@@ -176,6 +178,10 @@ class Committer:
     def checkpoint_locked(self, views: Sequence[str] = ()) -> None:
         """Make a checkpoint; the commit lock is held."""
         self.commit_locked()
+        self._checkpoint_of_committed(views)
+
+    def _checkpoint_of_committed(self, views: Sequence[str] = ()) -> None:
+        """Make a checkpoint of what was committed just now; what came since is carried over."""
         Checkpoint(self).run(views)
         self._index_locked_at = 0.0
 
