@@ -72,6 +72,16 @@ def test_everything_stands_for_main(quiet: Writer, layout: Layout) -> None:
     git(layout.root, "fsck", "--full", "--strict")
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="asks Linux")
+def test_no_pack_stays_in_memory_after_it(quiet: Writer, layout: Layout) -> None:
+    """One that a merge deletes would keep its space on disk for as long as somebody maps it."""
+    write(quiet, *(say(f"{n}") for n in range(70)))
+    assert quiet.present.names(ROOM)
+    quiet.checkpoint()
+    mapped = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    assert str(layout.packs) not in mapped
+
+
 def test_nothing_is_done_when_nothing_happened(quiet: Writer, layout: Layout) -> None:
     write(quiet, say("one"))
     quiet.checkpoint()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import subprocess
 import sys
 import threading
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_chatroom_ledger.errors import Corrupt
+from agent_chatroom_ledger.storage import objects
 from agent_chatroom_ledger.storage.objects import (
     BLOB,
     COMMIT,
@@ -116,6 +119,46 @@ def test_new_objects_are_found_without_asking_for_them(place: Layout, store: Obj
     git(place.root, "commit", "-q", "-m", "new")
     git(place.root, "gc", "-q")
     assert store.has(git(place.root, "rev-parse", "HEAD").decode().strip())
+
+
+def test_a_pack_that_came_within_one_tick_of_the_clock_is_found(
+    place: Layout, store: Objects
+) -> None:
+    """Then the time of the directory, by which it is listed again, says nothing."""
+    git(place.root, "gc", "-q")
+    assert store.has(git(place.root, "rev-parse", "HEAD").decode().strip())
+    listed = place.packs.stat()
+    (place.root / "new").write_text("new")
+    git(place.root, "add", "-A")
+    git(place.root, "commit", "-q", "-m", "new")
+    git(place.root, "repack", "-dq")
+    os.utime(place.packs, ns=(listed.st_atime_ns, listed.st_mtime_ns))
+    assert store.has(git(place.root, "rev-parse", "HEAD").decode().strip())
+
+
+def test_old_objects_are_found_among_many_large_packs(
+    place: Layout, store: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looking into the index of a large pack leaves nothing of it in memory, and it works again."""
+    monkeypatch.setattr(objects, "_LARGE_PACK_OBJECTS", 1)
+    for number in range(6):
+        (place.root / "dir" / "file").write_text(f"{number}\n" * 900)
+        git(place.root, "add", "-A")
+        git(place.root, "commit", "-q", "-m", f"{number}")
+        git(place.root, "repack", "-dq")
+    assert len(list(place.packs.glob("*.pack"))) > 5
+    everything = all_objects(place.root)
+    oids = sorted(everything) * 3
+    random.Random(5).shuffle(oids)
+    for oid in oids:
+        assert store.get(oid) == (KINDS[everything[oid][0]], everything[oid][1])
+
+
+@pytest.mark.parametrize("data", [b"100644 a", b"100644 a\0" + b"1" * 19, b"x" * 40, b"1 a\0" * 9])
+def test_bytes_that_are_no_tree_are_refused(data: bytes) -> None:
+    for damaged in (data, b"100644 a\0" + b"1" * 20 + data):
+        with pytest.raises(ValueError, match="no tree"):
+            parse_tree(damaged)
 
 
 def test_what_is_missing_is_named(store: Objects) -> None:

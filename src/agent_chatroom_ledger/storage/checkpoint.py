@@ -77,6 +77,9 @@ class Checkpoint:
                 committer.met_foreign = False
         failpoints.reach("checkpoint.rotated")
         refs.drop_mark(layout, f"{layout.git}/index.lock")
+        # Packs that stay mapped count as memory, and keep their space on disk when a merge has
+        # deleted them.
+        self._objects.forget()
         failpoints.reach("checkpoint.done")
 
     def _compile(self, views: Sequence[str]) -> None:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
+import mmap
+import os
+import re
 import threading
 import time
 import traceback
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.storage import files
@@ -19,6 +22,7 @@ from agent_chatroom_ledger.storage.refs import NO_OBJECT as NO_OBJECT  # noqa: P
 
 if TYPE_CHECKING:
     from dulwich.object_store import DiskObjectStore
+    from dulwich.objects import ObjectID
     from dulwich.pack import Pack
 
     from agent_chatroom_ledger.storage.layout import Layout
@@ -27,8 +31,10 @@ COMMIT, TREE, BLOB, TAG = 1, 2, 3, 4
 # How often an object is looked for that no pack has, and one whose pack goes away meanwhile.
 _LOOKS, _LOOKS_MAX = 3, 12
 _LOOK_PAUSE_SECONDS = 0.005
+_LARGE_PACK_OBJECTS = 16_384
 TREE_MODE = 0o040000
 FILE_MODE = 0o100644
+_TREE_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +52,7 @@ class CommitInfo:
     message: str
 
 
-@dataclasses.dataclass(frozen=True)
-class TreeEntry:
+class TreeEntry(NamedTuple):
     """One entry of a tree object."""
 
     name: str
@@ -60,22 +65,29 @@ class TreeEntry:
         return self.mode == TREE_MODE
 
 
+RawEntry = tuple[bytes, bytes, bytes]
+
+
+def raw_entries(data: bytes) -> list[RawEntry]:
+    """Return (mode, name, id) of the entries of a tree object, as its bytes say them.
+
+    Raises ValueError for bytes that are no tree.
+    """
+    found: list[RawEntry] = _TREE_ENTRY.findall(data)
+    if sum([len(mode) + len(name) for mode, name, _ in found]) + 22 * len(found) != len(data):
+        raise ValueError("the bytes are no tree")
+    return found
+
+
+def tree_entry(raw: RawEntry) -> TreeEntry:
+    """Decode an entry; a name that is not UTF-8 keeps its bytes as surrogates."""
+    mode, name, oid = raw
+    return TreeEntry(name.decode("utf-8", "surrogateescape"), int(mode, 8), oid.hex())
+
+
 def parse_tree(data: bytes) -> list[TreeEntry]:
-    """Decode a tree object; names that are not UTF-8 keep their bytes as surrogates."""
-    entries: list[TreeEntry] = []
-    start = 0
-    while start < len(data):
-        space = data.index(b" ", start)
-        nul = data.index(b"\0", space)
-        entries.append(
-            TreeEntry(
-                data[space + 1 : nul].decode("utf-8", "surrogateescape"),
-                int(data[start:space], 8),
-                data[nul + 1 : nul + 21].hex(),
-            )
-        )
-        start = nul + 21
-    return entries
+    """Decode a tree object; raises ValueError for bytes that are none."""
+    return [tree_entry(raw) for raw in raw_entries(data)]
 
 
 def _ident(line: str) -> tuple[str, str, int]:
@@ -108,6 +120,24 @@ def parse_commit(oid: str, data: bytes) -> CommitInfo:
     return CommitInfo(oid, tree, tuple(parents), *author, committer[0], committer[2], message)
 
 
+def _forget_pages(pack: Pack) -> None:
+    """Let the system have the memory back that looking into the index of a large pack took.
+
+    What is mapped counts as ours, and who looks for an old object looks into every pack.
+    """
+    if len(pack) >= _LARGE_PACK_OBJECTS:
+        contents = getattr(pack.index, "_contents", None)
+        if isinstance(contents, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            contents.madvise(mmap.MADV_DONTNEED)
+
+
+def _written_at(pack: Pack) -> int:
+    try:
+        return os.stat(pack._data_path).st_mtime_ns  # noqa: SLF001 - dulwich has no other name
+    except FileNotFoundError:
+        return 0
+
+
 _living: weakref.WeakSet[Objects] = weakref.WeakSet()
 
 
@@ -131,7 +161,8 @@ class Objects:
         self._shallow: frozenset[str] | None = None
         self._guard = threading.RLock()
         self._store: DiskObjectStore | None = None
-        self._pack: Pack | None = None
+        self._packs: list[Pack] = []  # those that were listed, what was read last first
+        self._listed = -1  # when their directory had changed last
         _living.add(self)
 
     def _get(self, oid: str) -> tuple[int, bytes]:
@@ -142,21 +173,49 @@ class Objects:
         if self._store is None:
             self._store = DiskObjectStore(self._path)
         name = ObjectID(oid.encode("ascii"))
-        # What is read next mostly lies beside what was read last; dulwich asks every pack in turn.
-        if self._pack is not None:
+        # What is read next mostly lies beside what was read last, or in a new pack. dulwich lists
+        # the directory for every object and asks every pack there is, which brings all indexes of
+        # a long history into memory.
+        found = self._found_in(self._packs[:1], name)
+        if found is None:
+            fresh = self._list_packs()
+            found = self._found_in(fresh, name) or self._found_in(self._packs, name)
+        if found is None:
+            # Clocks of file systems tick slowly: one that came within the tick tells nothing.
+            found = self._found_in(self._list_packs(anyway=True), name)
+        return self._store.get_raw(name) if found is None else found
+
+    def _list_packs(self, *, anyway: bool = False) -> list[Pack]:
+        """List the packs again if their directory has changed; return the new ones, newest first.
+
+        Those that are gone are let go of.
+        """
+        assert self._store is not None
+        try:
+            changed = os.stat(self.layout.packs).st_mtime_ns
+        except FileNotFoundError:
+            changed = 0
+        if changed == self._listed and not anyway:
+            return []
+        self._listed = changed
+        known = {id(pack) for pack in self._packs}
+        listed = {id(pack): pack for pack in self._store.packs}
+        fresh = [pack for place, pack in listed.items() if place not in known]
+        fresh.sort(key=_written_at, reverse=True)
+        self._packs = [*(pack for pack in self._packs if id(pack) in listed), *fresh]
+        return fresh
+
+    def _found_in(self, packs: list[Pack], name: ObjectID) -> tuple[int, bytes] | None:
+        for pack in packs:
             try:
-                return self._pack.get_raw(name)
+                found = pack.get_raw(name)
             except KeyError:
-                pass
-        for pack in self._store.packs:
-            if pack is not self._pack:
-                try:
-                    found = pack.get_raw(name)
-                except KeyError:
-                    continue
-                self._pack = pack
-                return found
-        return self._store.get_raw(name)
+                _forget_pages(pack)
+                continue
+            if pack is not self._packs[0]:
+                self._packs = [pack, *(other for other in self._packs if other is not pack)]
+            return found
+        return None
 
     def get(self, oid: str) -> tuple[int, bytes]:
         """Return the kind (1 commit, 2 tree, 3 blob, 4 tag) and the bytes of an object."""
@@ -197,7 +256,9 @@ class Objects:
             self._shallow = None
             if self._store is not None:
                 self._store.close()
-                self._store = self._pack = None
+                self._store = None
+                self._packs = []
+                self._listed = -1
 
     close = forget
 
