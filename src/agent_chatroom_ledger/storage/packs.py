@@ -321,6 +321,7 @@ class PackBuilder:
 
 
 _PLACE = struct.Struct(">II")
+_PIECES_MAX = 4_096
 
 
 def index_entry(oid: bytes, crc: int, offset: int) -> bytes:
@@ -338,16 +339,15 @@ def pack_index(entries: list[bytes], checksum: bytes) -> bytes:
     for count in counts:
         total += count
         fan.append(total)
-    body = b"".join(
-        (
-            b"\377tOc\0\0\0\2",
-            struct.pack(">256I", *fan),
-            b"".join([entry[:20] for entry in entries]),
-            b"".join([entry[20:24] for entry in entries]),
-            b"".join([entry[24:] for entry in entries]),
-            checksum,
-        )
-    )
+    parts = [b"\377tOc\0\0\0\2", struct.pack(">256I", *fan)]
+    for start, end in ((0, 20), (20, 24), (24, 28)):
+        # Some at a time: a joined pack has a hundred thousand, and each piece is an object.
+        parts += [
+            b"".join([entry[start:end] for entry in entries[at : at + _PIECES_MAX]])
+            for at in range(0, total, _PIECES_MAX)
+        ]
+    parts.append(checksum)
+    body = b"".join(parts)
     return body + hashlib.sha1(body, usedforsecurity=False).digest()
 
 
