@@ -197,6 +197,43 @@ def test_generations_that_are_gone_are_no_loss(filled: Ledger) -> None:
     fresh.close()
 
 
+def test_an_archived_room_is_forgotten_and_comes_back(filled: Ledger) -> None:
+    """Its records stay in the file, and no answer is about them until it is restored."""
+    index, place = filled.index, "rooms/design-review"
+    log = f"{place}/messages/{filled.origin}"
+    heads = index.heads()[place]
+    with sqlite3.connect(filled.layout.index_db) as link:
+        rows = link.execute("SELECT * FROM records ORDER BY log_id, n").fetchall()
+    stone = filled.archive_room("design-review")
+    index.follow()
+    new = filled.create_room("Design review")
+    assert new.path == place
+    new.post_many([{"author": "Eve", "body": "one", "id": "first", "correlation": "case-1"}])
+    for asked in (index, Index(filled.layout, writable=False)):
+        assert [row.id for row in asked.rooms_by_slug("design-review")] == [new.id]
+        assert asked.correlated("case-1") == [(place, "messages", filled.origin, 1)]
+        assert asked.addressed_to("Bob") == []
+        assert asked.caused_by("first") == []
+        assert asked.find_ids(place, ["first"]) == {"first": (log, 1)}
+        assert [head.last for head in asked.heads()[place]] == [1]
+    back = filled.restore_room(stone.id)
+    assert back.path == "rooms/design-review_2"
+    for asked in (index, Index(filled.layout, writable=False)):
+        assert asked.heads()[back.path] == heads
+        assert asked.addressed_to("Bob") == [(back.path, "messages", filled.origin, 3)]
+        assert len(asked.correlated("case-1")) == 3
+    index.follow()
+    with sqlite3.connect(filled.layout.index_db) as link:
+        kept = link.execute("SELECT * FROM records ORDER BY log_id, n").fetchall()
+        assert set(rows) <= set(kept)
+        assert link.execute("SELECT 1 FROM logs WHERE kind = 'aside'").fetchall() == []
+    filled.archive_room(back)
+    filled.archive_room(new)
+    assert filled.restore_room(new.id).id == new.id
+    assert index.find_ids(place, ["first"]) == {"first": (log, 1)}
+    assert [row.path for row in index.rooms()] == [place, "rooms/team/other"]
+
+
 def test_another_past_is_noticed(filled: Ledger, tmp_path: Path) -> None:
     """A ledger put back from an older copy has other records under the same numbers."""
     filled.flush()

@@ -18,7 +18,7 @@ import msgspec
 from agent_chatroom_ledger.errors import Busy
 from agent_chatroom_ledger.storage import foreign, indexfile, journal, reading
 from agent_chatroom_ledger.storage.indexfile import fingerprint
-from agent_chatroom_ledger.storage.indexfill import ROOM_COLUMNS, Filler, identity
+from agent_chatroom_ledger.storage.indexfill import ASIDE, ROOM_COLUMNS, Filler, identity
 from agent_chatroom_ledger.storage.overlay import Overlay
 from agent_chatroom_ledger.storage.reading import MESSAGES, log_path
 from agent_chatroom_ledger.storage.source import WorkTree
@@ -390,6 +390,7 @@ class Index:
                 query = (
                     f"SELECT logs.room, logs.kind, logs.origin, n FROM {schema}.records AS records"  # noqa: S608 - ours
                     f" JOIN main.logs AS logs USING (log_id) WHERE {condition} AND n <= logs.last"
+                    f" AND logs.kind <> '{ASIDE}'"
                 )
                 found.update(link.execute(query, values))
             return sorted(found)

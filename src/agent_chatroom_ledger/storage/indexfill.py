@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.source import Source
 
 ROOM_COLUMNS = "path, id, title, folder, slug, members, created_at, created_by, origin"
+# The kind of the logs of rooms that are gone: no answer is about them.
+ASIDE = "aside"
 # When somebody leaves who is still a member.
 NEVER = 1 << 62
 # Ids of logs that only an index in memory knows, apart from those of the file below it.
@@ -85,7 +87,8 @@ class Filler:
         changed = set(present) - known
         self._attended |= changed
         for room in known - present:
-            self._forget(room)
+            self._set_aside(room)
+        self._take_back(changed)
         for room in sorted(present):
             for kind in (MESSAGES, OPERATIONS):
                 for origin in reading.origins(source, room, kind, overlay):
@@ -233,14 +236,44 @@ class Filler:
         found = (self._link.execute(query.format(s), (log_id,)).fetchone() for s in self._schemas)
         return max((int(row[0]) for row in found if row), default=0)
 
-    def _forget(self, room: str) -> None:
-        for (log_id,) in self._link.execute(
-            "SELECT log_id FROM logs WHERE room = ?", (room,)
-        ).fetchall():
-            self._forget_log(log_id)
-            self._link.execute("DELETE FROM logs WHERE log_id = ?", (log_id,))
+    def _set_aside(self, room: str) -> None:
+        """Keep what is known of a room that is gone under its id: an archived one may come back.
+
+        Its records are not touched, however many they are.
+        """
+        (room_id,) = self._link.execute("SELECT id FROM rooms WHERE path = ?", (room,)).fetchone()
+        logs = self._link.execute("SELECT log_id, kind, origin FROM logs WHERE room = ?", (room,))
+        for log_id, kind, origin in logs.fetchall():
+            self._rename(log_id, f"{ASIDE}/{room_id}", f"{kind}/{origin}", ASIDE)
         self._link.execute("DELETE FROM rooms WHERE path = ?", (room,))
         self._link.execute("DELETE FROM main.memberships WHERE room = ?", (room,))
+
+    def _take_back(self, rooms: Iterable[str]) -> None:
+        """Give rooms that are new the logs that were set aside under their ids."""
+        if not self._link.execute("SELECT 1 FROM logs WHERE kind = ? LIMIT 1", (ASIDE,)).fetchone():
+            return
+        source, overlay = self._look()
+        for room in sorted(rooms):
+            try:
+                room_id = RoomReader(source, overlay, room).state().id
+            except (NotFound, Corrupt):
+                continue
+            aside = f"{ASIDE}/{room_id}"
+            logs = self._link.execute("SELECT log_id, log FROM logs WHERE room = ?", (aside,))
+            for log_id, log in logs.fetchall():
+                name = log.removeprefix(f"{aside}/")
+                self._rename(log_id, room, name, name.partition("/")[0])
+
+    def _rename(self, log_id: int, room: str, name: str, kind: str) -> None:
+        log = f"{room}/{name}"
+        other = self._link.execute("SELECT log_id FROM logs WHERE log = ?", (log,)).fetchone()
+        if other is not None:
+            self._forget_log(other[0])
+            self._link.execute("DELETE FROM logs WHERE log_id = ?", other)
+        self._link.execute(
+            "UPDATE logs SET log = ?, room = ?, kind = ? WHERE log_id = ?",
+            (log, room, kind, log_id),
+        )
 
     def _forget_log(self, log_id: int) -> None:
         for table in ("records", "history", "recipients"):
