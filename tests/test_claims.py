@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import random
+import signal
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_chatroom_ledger import Ledger, presence
+from agent_chatroom_ledger.errors import Busy
 from agent_chatroom_ledger.identity import identify
-from tests.clientlike import STAYS, Program
+from agent_chatroom_ledger.storage import presence as book
+from tests.clientlike import STAYS, Program, running
 from tests.racing import race
 
 if TYPE_CHECKING:
@@ -94,3 +99,36 @@ def test_holders_that_are_killed_while_others_claim(make_ledger: MakeLedger, cor
     finally:
         for program in programs:
             program.kill()
+
+
+HOLDS = """
+import sys
+from pathlib import Path
+from agent_chatroom_ledger.storage import presence
+from agent_chatroom_ledger.storage.layout import Layout
+with presence.opened(Layout(Path(sys.argv[1]))):
+    print("holds", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_claim_that_is_stuck_is_waited_for_a_while_and_ends_with_its_process(
+    ledger: Ledger, core: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book, "CLAIM_WAIT_SECONDS_MAX", 0.05)
+    stuck = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(ledger.root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert stuck.stdout is not None
+    assert stuck.stdout.readline() == b"holds\n"
+    stuck.send_signal(signal.SIGSTOP)
+    with running(core) as program:
+        for _ in range(2):
+            with pytest.raises(Busy, match="presence"):
+                claim(ledger, program.client(core))
+        assert names(ledger) == [], "reading waits for nobody"
+        stuck.kill()
+        stuck.communicate()
+        assert claim(ledger, program.client(core)) == "lead"
