@@ -55,12 +55,16 @@ def test_whoever_names_the_others_means_the_same_room(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [[], ["Ana"], "Ben", ["*"], ["a\nb"], ["\x1b[2J"], [" "]], ids=str
+    "names", [[], ["Ana"], "Ana", ["*"], ["a\nb"], ["\x1b[2J"], [" "]], ids=str
 )
 def test_names_that_nobody_can_be_written_to_under(ledger: Ledger, names: list[str]) -> None:
     with pytest.raises(InvalidInput):
         ledger.agent("Ana").dm(names, "hi")
     assert ledger.rooms() == []
+
+
+def test_one_text_is_one_name(ledger: Ledger) -> None:
+    assert ledger.agent("Ana").dm("Ben, Cy", "hi").message.to == ("Ben, Cy",)
 
 
 def test_one_message_goes_to_at_most_so_many(ledger: Ledger) -> None:

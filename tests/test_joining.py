@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_chatroom_ledger import Conflict, InvalidInput, Ledger, NotFound
+from agent_chatroom_ledger import Conflict, Corrupt, InvalidInput, Ledger, NotFound
 from agent_chatroom_ledger.domain.attendance import attendance
 from agent_chatroom_ledger.domain.rooms import fold_room
 from agent_chatroom_ledger.limits import MEMBERS_MAX
@@ -363,3 +363,16 @@ def test_a_room_is_left_in_the_middle_of_a_hand_over(ledger: Ledger, room: Room)
         assert ana.leave(room).discarded == 2
         handover.confirm()
     assert waiting(ledger, "Ana") == []
+
+
+@pytest.mark.broken_on_purpose
+def test_damaged_receipts_are_named_before_a_room_is_left(ledger: Ledger, room: Room) -> None:
+    ledger.agent("Ben").post(room, "1")
+    ledger.agent("Ana").inbox()
+    ledger.receipts.close()
+    for path in ledger.layout.receipts.parent.iterdir():
+        path.write_bytes(b"no database, whatever its name says" * 200)
+    with pytest.raises(Corrupt):
+        ledger.agent("Ana").leave(room)
+    assert room.members == ("Ana",)
+    assert ledger.agent("Ana").leave(room, keep_queued=True).left

@@ -99,7 +99,7 @@ class Agent:
 
     def dm(
         self,
-        names: Iterable[str],
+        names: str | Iterable[str],
         body: str,
         *,
         correlation: str | None = None,
@@ -108,11 +108,11 @@ class Agent:
     ) -> Sent:
         """Write to 1 to 32 names, in the direct room that they and the sender have to themselves.
 
-        It reaches them whether or not they run, know the sender or share another room. A name
-        given twice counts once, and one's own is left out; alone it is InvalidInput. ``key`` is as
-        in ``post``, and unique among the messages of these names.
+        One text is one name. It reaches them whether or not they run, know the sender or share
+        another room. A name given twice counts once, and one's own is left out; alone it is
+        InvalidInput. ``key`` is as in ``post``, and unique among the messages of these names.
         """
-        others = check_addressees(names, self._name)
+        others = check_addressees((names,) if isinstance(names, str) else names, self._name)
         room = self._direct_room(others)
         fields = {"to": others, "correlation": correlation, "cause": cause, "id": key}
         return self._send(room, body, fields)

@@ -81,6 +81,9 @@ def leave(room: Room, name: str, *, reason: str = "", keep_queued: bool = False)
     one.
     """
     refuse_direct(room, "leave")
+    if not keep_queued:
+        # Receipts that cannot be read are better told of before anything is written.
+        room.ledger.receipts.places(name, room.id)
     try:
         event = _change(room, name, reason, add=False)
     except NotYetCommitted:

@@ -1,0 +1,73 @@
+"""Coming, going and direct rooms before git's hooks, and in a merge of two clones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger.hookscripts import install
+from tests.hooks.conftest import Pair, git, run
+from tests.hooks.pushes import taken
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_server_takes_coming_going_and_direct_rooms(pair: Pair) -> None:
+    with Ledger.open(pair.ledger) as ledger:
+        ben, ana = ledger.agent("Ben"), ledger.agent("Ana")
+        ben.join("Review")
+        ben.leave("Review")
+        room = ana.dm(["Ben"], "1").room
+        ledger.archive_room(room)
+        ben.dm(["Ana"], "2")
+        ana.create("review")
+    pair.refresh()
+    taken(pair)
+
+
+def test_a_commit_by_hand_beside_them_is_let_through(pair: Pair, rooms_on_path: Path) -> None:
+    install(pair.ledger, server=False, command=str(rooms_on_path / "rooms"))
+    with Ledger.open(pair.ledger) as ledger:
+        ledger.agent("Ben").join("Review")
+        ledger.agent("Ben").dm(["Ana"], "1")
+        ledger.flush()
+        (pair.ledger / "notes.md").write_text("mine\n")
+        git(pair.ledger, "add", "notes.md")
+        git(pair.ledger, "commit", "-q", "-m", "Notes")
+        assert ledger.agent("Ben").leave("Review").left
+
+
+def test_two_clones_that_begin_one_conversation_have_one(pair: Pair, tmp_path: Path) -> None:
+    """Each made the direct room by itself; united, it is one room with the messages of both."""
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", str(pair.bare), str(other))
+    for root, name, to in ((other, "Ben", "Ana"), (pair.ledger, "Ana", "Ben")):
+        with Ledger.open(root) as ledger:
+            agent = ledger.agent(name)
+            agent.join("Review")
+            agent.dm([to], f"from {name}")
+    run(pair.ledger, "pull", "-q", "--no-rebase", str(other), "main")
+    conflicts = git(pair.ledger, "diff", "--name-only", "--diff-filter=U").splitlines()
+    assert conflicts
+    assert not [path for path in conflicts if path.endswith(".jsonl")]
+    git(pair.ledger, "checkout", "-q", "--ours", "--", *conflicts)
+    git(pair.ledger, "add", "-A")
+    git(pair.ledger, "commit", "-q", "-m", "Merge")
+    with Ledger.open(pair.ledger) as ledger:
+        report = ledger.verify(repair=True)
+        assert report.ok, report.issues
+        assert [room.path for room in ledger.rooms()] == ["rooms/direct/ana-ben", "rooms/review"]
+        for name, to in (("Ana", "Ben"), ("Ben", "Ana")):
+            sent = ledger.agent(name).dm([to], f"again from {name}")
+            assert sent.room.path == "rooms/direct/ana-ben"
+        assert sorted(m.body for m in sent.room.messages()) == [
+            "again from Ana",
+            "again from Ben",
+            "from Ana",
+            "from Ben",
+        ]
+        review = ledger.room("review")
+        assert set(review.members) == {"Analyst", "Reviewer", "Ana", "Ben"}
+        assert ledger.agent("Ben").leave(review).left
+        assert [m.body for m in review.messages()][-1] == "Ben left the room"
