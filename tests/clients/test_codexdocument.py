@@ -117,6 +117,13 @@ def test_inline_tables_are_edited_where_they_stand() -> None:
     assert tomllib.loads(back) == tomllib.loads(text)
 
 
+def test_toml_1_1_is_read_as_codex_reads_it() -> None:
+    text = 'a = {\n  b = "\\e", # said\n}\nat = 07:30\n'
+    connected = document(hooks=True).connected(text)
+    assert connected.startswith(text)
+    assert document(hooks=True).disconnected(connected) == text
+
+
 def test_an_older_entry_of_ours_is_brought_up_to_date_and_keeps_its_additions() -> None:
     text = (
         '[mcp_servers.rooms] # ours\ncommand = "/old/rooms"\nargs = ["mcp"]\n'
@@ -167,11 +174,14 @@ def test_a_foreign_server_of_our_name_is_left_alone() -> None:
         ("[a]\n\n[a]\n", 3),
         ("a = 1\na = 2\n", 2),
         ('b = "\x00"\n', 1),
-        ("a = {b = 1,}\n", 1),
+        ("a = {b = 1,,}\n", 1),
+        ("a = 1\n[a]\nb = 1\n", None),
+        ("[a]\nb = 1\n[a.b]\nc = 1\n", None),
+        ("a = 1 b = 2\n", 1),
         ("// no comment\n", 1),
         ("a = " + "[" * 100_000 + "]" * 100_000, None),
     ],
-    ids=range(8),
+    ids=range(11),
 )
 def test_what_codex_could_not_parse_is_refused(text: str, line: int | None) -> None:
     with pytest.raises(InvalidInput) as refused:

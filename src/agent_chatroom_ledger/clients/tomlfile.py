@@ -45,9 +45,9 @@ class TomlText:
         self.bom = BOM if text.startswith(BOM) else ""
         self.text = text.removeprefix(BOM)
         try:
-            self.data: dict[str, Any] = tomllib.loads(self.text)
-            tomlkit.parse(self.text)
-        except (tomllib.TOMLDecodeError, TOMLKitError, RecursionError) as error:
+            # TOML 1.1, as Codex has it; the standard library's reader knows 1.0.
+            self.data: dict[str, Any] = tomlkit.parse(self.text).unwrap()
+        except (TOMLKitError, ValueError, RecursionError) as error:
             why = str(error) or "it is nested too deeply"
             found = _AT.search(why)
             line = int(found[1] or found[2]) if found else None
