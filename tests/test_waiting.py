@@ -97,7 +97,7 @@ def test_who_is_made_a_member_meanwhile_is_woken(ledger: Ledger, room: Room) -> 
 def test_another_opening_is_heard(ledger: Ledger, commit: str) -> None:
     with Ledger.open(ledger.root, read_only=True) as reader:
         waiting = Aside(lambda: wait_for(reader, "Ben", seconds=SOON))
-        with Ledger.open(ledger.root, commit=commit) as writer:  # type: ignore[arg-type]
+        with Ledger.open(ledger.root, commit=commit) as writer:  # type: ignore[arg-type] - one of the two
             writer.room("review").post("Ana", "hello")
             assert waiting.get() is True
 
@@ -203,7 +203,7 @@ def test_another_door_of_the_name_is_waited_for(ledger: Ledger, room: Room) -> N
             take(ledger, "Ben", lock_seconds=0)
         held.close()
         item = await asyncio.wait_for(pending, SOON)
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()  # type: ignore[attr-defined] - a generator
         return item.message.body
 
     assert asyncio.run(main()) == "hello"

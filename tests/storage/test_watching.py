@@ -12,6 +12,8 @@ from agent_chatroom_ledger.storage.watching import Watch
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
     from agent_chatroom_ledger import Ledger
     from tests.conftest import MakeLedger
 
@@ -39,7 +41,8 @@ def test_generations_that_come_and_go_unseen(make_ledger: MakeLedger) -> None:
     kept = journal.generations(ledger.layout)
     for generation in kept[:-1]:
         journal.generation_path(ledger.layout, generation).unlink()
-    watch._generation = kept[0]
+    watch._current = f"{ledger.layout.journal}/{kept[0]:016d}"
+    watch._next = f"{ledger.layout.journal}/{kept[0] + 1:016d}"
     room.post("Ana", "later")
     assert watch.changed()
 
@@ -63,5 +66,15 @@ def test_waiting_ends_with_the_time_that_was_given(ledger: Ledger) -> None:
     watch = Watch(ledger.layout, 0.01)
     assert not watch.wait(time.monotonic() - 1)
     assert not watch.wait(time.monotonic() + 0.03)
+    ledger.create_room("Review")
+    assert watch.wait(time.monotonic() + 60)
+
+
+def test_without_notices_of_the_system_it_looks_often(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", "elsewhere")
+    watch = Watch(ledger.layout, 0.01)
+    assert not watch.wait(time.monotonic() + 0.05)
     ledger.create_room("Review")
     assert watch.wait(time.monotonic() + 60)

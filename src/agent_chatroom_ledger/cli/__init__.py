@@ -17,7 +17,8 @@ def main() -> None:
     """Run the command line on the arguments of this process and exit with its status.
 
     The status is 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 busy, 6 corrupt, 124
-    when the time was up, and 130 after an interrupt. No traceback reaches the user unless `--debug` asks for it.
+    when the time was up, and 130 after an interrupt. No traceback reaches the user unless
+    `--debug` asks for it.
     """
     import gc
     import os

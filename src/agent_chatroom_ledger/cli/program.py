@@ -173,9 +173,9 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=(
         "Exit status: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 busy, 6 corrupt, "
-        "124 timed out, 130 interrupted. Administrative commands (create, members, place, duplicate, policy, "
-        "archive, restore, verify --repair and others that have --apply) print their plan and "
-        "write only with --apply."
+        "124 timed out, 130 interrupted. Administrative commands (create, members, place, "
+        "duplicate, policy, archive, restore, verify --repair and others that have --apply) print "
+        "their plan and write only with --apply."
     ),
 )
 @common
