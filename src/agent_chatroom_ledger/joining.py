@@ -134,6 +134,9 @@ def create_or_join(
             raise _several(title, [row.path for row in rows])
         return rows[0].path if rows else None
 
+    if not new:
+        # What the index has to catch up with, it does before the lock and not under it.
+        ledger.index.follow()
     room, fresh = find_or_create(ledger, wanted, (lambda _: None) if new else same)
     if fresh:
         return Created(room=room, created=True, joined=True)
