@@ -19,6 +19,9 @@ def arguments_of(words: list[str]) -> list[str] | None:
         given.append(rest.pop(0))
         if given[-1] == "--root" and rest:
             given.append(rest.pop(0))
-    if rest[:2] != ["hook", "agent"] or {"-h", "--help"} & {*given, *rest}:
+    if rest[:2] != ["hook", "agent"]:
+        return None
+    options = rest[: rest.index("--")] if "--" in rest else rest
+    if {"-h", "--help"} & {*given, *options}:
         return None
     return [*given, *rest[2:]]
