@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_chatroom_ledger import Ledger, presence
-from agent_chatroom_ledger.errors import Busy
+from agent_chatroom_ledger import Ledger, pinning, presence
+from agent_chatroom_ledger.errors import Busy, NotFound
 from agent_chatroom_ledger.identity import identify
 from agent_chatroom_ledger.storage import presence as book
 from tests.clientlike import STAYS, Program, running
@@ -21,7 +23,7 @@ from tests.racing import race
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_chatroom_ledger.domain.identities import Client
+    from agent_chatroom_ledger.domain.identities import Client, Identity, ProcessId
     from tests.conftest import MakeLedger
 
 
@@ -132,3 +134,72 @@ def test_a_claim_that_is_stuck_is_waited_for_a_while_and_ends_with_its_process(
         stuck.kill()
         stuck.communicate()
         assert claim(ledger, program.client(core)) == "lead"
+
+
+def test_doors_of_one_client_that_come_at_once_are_one_agent(
+    ledger: Ledger, core: Path, tmp_path: Path
+) -> None:
+    """As a client's server and its first hook do."""
+    with running(core) as program:
+
+        def one(number: int) -> str:
+            with Ledger.open(tmp_path / "ledger", read_only=True) as opened:
+                door = "mcp" if number % 2 else "hook"
+                return claim(opened, program.client(core, door=door))
+
+        assert race(8, one) == ["lead"] * 8
+        (found,) = presence.who(ledger)
+        assert sorted(found.doors) == ["hook", "mcp"]
+        assert found.reach == "next turn"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_random_life_breaks_no_promise(ledger: Ledger, core: Path, seed: int) -> None:
+    """Starts, kills, claims, pins, clears and releases, and after each step the same promises.
+
+    A client has one name and a name one client; a name is what was asked for or that with a
+    suffix; it stays until what is asked for changes.
+    """
+    chance = random.Random(seed)
+    programs = [Program(core, "sleeper", STAYS) for _ in range(4)]
+    sessions = [f"s{number}" for number in range(4)]
+    held: dict[ProcessId, Identity] = {}
+    try:
+        for _ in range(120):
+            number = chance.randrange(4)
+            program = programs[number]
+            step = chance.choices(
+                ("claim", "pin", "unpin", "clear", "release", "kill"), (12, 3, 2, 2, 1, 0.7)
+            )[0]
+            client = program.client(core, session=sessions[number], door="hook")
+            if step == "claim":
+                asked = chance.choice([{}, {}, {"PI_AGENT_NAME": chance.choice("ab")}])
+                found = identify(ledger, asked, client, claim=True)
+                before = held.get(program.id)
+                if before is not None and before.base == found.base:
+                    assert found.name == before.name
+                assert found.name == found.base or re.fullmatch(
+                    rf"{re.escape(found.base)}-{program.id.pid}(-\d+)?", found.name
+                )
+                held[program.id] = found
+            elif step == "pin":
+                key = f"session:{chance.choice(sessions)}"
+                pinning.set_pin(ledger, key, chance.choice("abc"))
+            elif step == "unpin":
+                with suppress(NotFound):
+                    pinning.remove_pin(ledger, f"session:{chance.choice(sessions)}")
+            elif step == "clear":
+                sessions[number] = f"s{chance.randrange(100)}"
+            elif step == "release":
+                presence.release(ledger, client)
+                held.pop(program.id, None)
+            else:
+                program.kill()
+                held.pop(program.id, None)
+                programs[number] = Program(core, "sleeper", STAYS)
+            here = {one.process: one.name for one in presence.who(ledger)}
+            assert here == {process.pid: one.name for process, one in held.items()}
+            assert len(set(here.values())) == len(here)
+    finally:
+        for program in programs:
+            program.kill()
