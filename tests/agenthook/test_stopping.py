@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.limits import STOP_BLOCKS_MAX
-from tests.agenthook.conftest import event, hook_environment, hook_log, run
+from tests.agenthook.conftest import HOOK, event, hook_environment, hook_log, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,11 +94,6 @@ def test_a_client_that_is_killed_while_it_reads_is_not_blocked_again(
     fire: Fire, say: Say, root: Path
 ) -> None:
     say("please look", "bob")
-    import os
-    import subprocess
-
-    from tests.agenthook.conftest import HOOK
-
     reading, writing = os.pipe()
     os.close(reading)
     subprocess.run(
