@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -92,19 +93,25 @@ def environment(root: Path, name: str | None = None, **more: str) -> dict[str, s
     return found
 
 
+# A program that is nothing but the parent of the next one.
+CLIENT = (sys.executable, "-c", "import subprocess, sys; subprocess.call(sys.argv[1:])")
 COMMAND = [sys.executable, "-m", "agent_chatroom_ledger.cli", "mcp"]
 
 
 class Piped:
     """A server as a real process, spoken to line by line: what it wrote is known to the byte."""
 
-    def __init__(self, root: Path, name: str | None, **more: str) -> None:
+    def __init__(
+        self, root: Path, name: str | None, *, of_its_own: bool = False, **more: str
+    ) -> None:
+        """With ``of_its_own`` the server has a client process of its own, which is not ours."""
         self.process = subprocess.Popen(
-            COMMAND,
+            [*(CLIENT if of_its_own else ()), *COMMAND],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment(root, name, **more),
+            start_new_session=True,
         )
         self._id = 0
 
@@ -112,11 +119,16 @@ class Piped:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.kill()
+        self.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
             stream.close()
+
+    def kill(self) -> None:
+        """Kill the server, and its client if it has one of its own."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
 
     def send(self, document: dict[str, Any]) -> None:
         """Write one message."""
@@ -162,7 +174,7 @@ class Piped:
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool, and return its structured result."""
         result = self.ask("tools/call", name=tool, arguments=arguments)
-        assert not result.get("isError"), result
+        assert not result.get("isError"), result["content"][0]["text"]
         found: dict[str, Any] = result["structuredContent"]
         return found
 

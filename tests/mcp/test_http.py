@@ -29,8 +29,10 @@ from tests.mcp.conftest import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
+
+    from agent_chatroom_ledger.agents import Agent
 
 ANYWHERE = "0.0.0.0"  # noqa: S104 - what a server that others may reach is bound to
 INITIALIZE = {
@@ -114,11 +116,9 @@ async def test_a_client_that_goes_away_while_it_waits_takes_nothing_with_it(
         with anyio.move_on_after(SECONDS_MAX):
             async with connected(url, mode) as ana, anyio.create_task_group() as group:
                 group.start_soon(lambda: ana.call("rooms_inbox", wait_seconds=100))
-                while [one.reach for one in agent.who() if one.name == "ana"] != ["wakes"]:
-                    await anyio.sleep(0.02)
+                await anyio.to_thread.run_sync(until, lambda: wakes(agent))
                 group.cancel_scope.cancel()
-        while "wakes" in [one.reach for one in agent.who()]:
-            await anyio.sleep(0.02)
+        await anyio.to_thread.run_sync(until, lambda: not wakes(agent))
         room.post("ben", "later")
         assert [item.message.body for item in ledger.agent("ana").inbox(peek=True)] == ["later"]
         async with connected(url, mode) as ana:
@@ -159,18 +159,16 @@ def test_a_dead_client_is_noticed_and_what_it_was_to_get_comes_again(
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         with socket.create_connection((host, int(port))) as client:
             client.sendall(f"POST /mcp HTTP/1.1\r\n{lines}\r\n{body}".encode())
-            while "wakes" not in [one.reach for one in agent.who()]:
-                time.sleep(0.02)
-        while "wakes" in [one.reach for one in agent.who()]:
-            time.sleep(0.02)
+            until(lambda: wakes(agent))
+        until(lambda: not wakes(agent))
         room.post("ben", "later")
         assert len(ledger.agent("ana").inbox(peek=True)) == 1
 
 
 def test_off_loopback_every_request_needs_a_token(root: Path, ledger: Ledger) -> None:
     made = create_token(ledger, "ben")
-    with over_http(root, "ana", "--host", ANYWHERE) as url:
-        url = url.replace(ANYWHERE, "127.0.0.1")
+    with over_http(root, "ana", "--host", ANYWHERE) as shown:
+        url = shown.replace(ANYWHERE, "127.0.0.1")
         assert post(url).status_code == 401
         assert post(url).headers["www-authenticate"] == "Bearer"
         assert post(url, Authorization="Bearer rooms_wrong").status_code == 401
@@ -241,25 +239,41 @@ def test_the_address_is_a_document_too_and_a_signal_ends_every_wait(
 async def test_subscriptions_are_served_over_http(root: Path, ledger: Ledger) -> None:
     room = ledger.create_room("Review")
     with over_http(root, "ana") as url:
-        async with connected(url, "auto") as ana, anyio.create_task_group() as group:
-            async with ana.client.listen(resource_subscriptions=["room:///review"]) as events:
 
-                async def post_on() -> None:
-                    while True:
-                        await anyio.to_thread.run_sync(room.post, "ben", "news")
-                        await anyio.sleep(0.5)
+        async def post_on() -> None:
+            while True:
+                await anyio.to_thread.run_sync(room.post, "ben", "news")
+                await anyio.sleep(0.5)
 
-                group.start_soon(post_on)
-                with anyio.fail_after(SECONDS_MAX):
-                    event = await anext(aiter(events))
-                assert event.uri == "room:///review"
-                group.cancel_scope.cancel()
+        async with (
+            connected(url, "auto") as ana,
+            ana.client.listen(resource_subscriptions=["room:///review"]) as events,
+            anyio.create_task_group() as group,
+        ):
+            group.start_soon(post_on)
+            with anyio.fail_after(SECONDS_MAX):
+                event = await anext(aiter(events))
+            assert event.uri == "room:///review"
+            group.cancel_scope.cancel()
 
 
 def post(url: str, document: dict[str, Any] = INITIALIZE, **headers: str) -> httpx2.Response:
     """Post one message, by default the one that begins a session."""
     plain = {name.replace("_", "-"): value for name, value in headers.items()}
     return httpx2.post(url, json=document, headers={**HEADERS, **plain}, timeout=SECONDS_MAX)
+
+
+def wakes(agent: Agent) -> bool:
+    """Tell whether somebody waits."""
+    return "wakes" in [one.reach for one in agent.who()]
+
+
+def until(come: Callable[[], bool]) -> None:
+    """Wait for something that comes soon."""
+    end = time.monotonic() + SECONDS_MAX
+    while not come():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
