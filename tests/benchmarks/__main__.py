@@ -20,7 +20,7 @@ from tests.benchmarks.measure import REPOSITORY, SOURCES, Row, Scale
 
 sys.path.insert(0, str(SOURCES))
 
-from tests.benchmarks import archiving, importing, lenses, posting, pushing, reading
+from tests.benchmarks import archiving, importing, lenses, posting, pushing, reading, talking
 
 GROUPS = {
     **posting.GROUPS,
@@ -29,6 +29,7 @@ GROUPS = {
     **reading.GROUPS,
     **archiving.GROUPS,
     **lenses.GROUPS,
+    **talking.GROUPS,
 }
 _COPIES = 40
 
