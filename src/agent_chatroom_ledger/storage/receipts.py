@@ -19,7 +19,7 @@ from urllib.parse import quote
 import msgspec
 
 from agent_chatroom_ledger.errors import Busy, Corrupt, Forbidden, InvalidInput, LedgerError
-from agent_chatroom_ledger.storage import files
+from agent_chatroom_ledger.storage import failpoints, files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -273,11 +273,13 @@ class Receipts:
             link.execute("BEGIN IMMEDIATE")
             try:
                 yield link
+                failpoints.reach("receipts.written")
             except BaseException:
                 if link.in_transaction:
                     link.execute("ROLLBACK")
                 raise
             link.execute("COMMIT")
+            failpoints.reach("receipts.committed")
 
     def _connected(self, *, write: bool) -> sqlite3.Connection | None:
         if self._connection is not None and self._process != os.getpid():
@@ -348,10 +350,12 @@ class Receipts:
                 link.execute("PRAGMA journal_mode = WAL")
             finally:
                 link.close()
+            failpoints.reach("receipts.made")
             try:
                 # Not a rename: of two that make it at once, the first one's file stays.
                 with contextlib.suppress(FileExistsError):
                     os.link(temporary, self.path)
+                failpoints.reach("receipts.named")
             finally:
                 os.unlink(temporary)
             files.sync_directory(self.path.parent)
