@@ -361,6 +361,13 @@ class Ledger:
         """The derived index over all rooms."""
         return self._storage.index
 
+    def keep_index(self) -> None:
+        """Let a ledger that is open for reading bring the file of its index up to date.
+
+        Only where it is there and lags far behind: each reader would do the same work again.
+        """
+        self._storage.keeps_index = self.layout.writable
+
     @property
     def receipts(self) -> Receipts:
         """What was handed over to whom, outside version control."""

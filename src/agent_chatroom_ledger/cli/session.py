@@ -47,8 +47,10 @@ class Session:
         return find(self.root_option, os.environ, Path.cwd())
 
     def read(self) -> Ledger:
-        """Open the ledger for reading; nothing is written, recovered or locked."""
-        return self._open(read_only=True)
+        """Open the ledger for reading; nothing is recovered, and only derived files are written."""
+        ledger = self._open(read_only=True)
+        ledger.keep_index()
+        return ledger
 
     def write(self, *, create: bool = False, commit: Literal["sync", "group"] = "sync") -> Ledger:
         """Open the ledger for writing; `commit` is that of `Ledger.open`.

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.source import Source
 
 T = TypeVar("T")
+_BEHIND_ALL_BYTES = 1 << 40
 
 
 class RoomRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +98,10 @@ class Index:
             self._seen = self._rooms = self._heads = None
 
     def behind_bytes(self) -> int | None:
-        """Return how much of the newest generation the file lacks; None without a sound file."""
+        """Return how much of the newest generation the file lacks; None without a sound file.
+
+        More than any generation has where main moved without frames: all rooms are compared then.
+        """
         if not self._layout.index_db.is_file():
             return None
         with self._guard:
@@ -105,6 +109,9 @@ class Index:
             if not (self._writable or self._attached):
                 return None
             generation, offset, _ = self._place(connection)
+            known = indexfile.mark_of(connection)
+        if known != foreign.read(self._layout):
+            return _BEHIND_ALL_BYTES
         kept = journal.generations(self._layout)
         if not kept:
             return 0
@@ -312,7 +319,7 @@ class Index:
     def _apply_new(self, link: sqlite3.Connection) -> bool:
         generation, offset, last_frame = self._place(link)
         marked = foreign.read(self._layout)
-        known = link.execute("SELECT value FROM meta WHERE key = 'foreign'").fetchone()
+        known = indexfile.mark_of(link)
         follower = journal.Follower(
             self._layout,
             None if generation < 0 else generation,
@@ -322,7 +329,7 @@ class Index:
         try:
             frames = follower.new_frames()
             place = (*follower.position, follower.last_frame or 0)
-            compare = generation < 0 or follower.lost or known != (marked,)
+            compare = generation < 0 or follower.lost or known != marked
         finally:
             follower.close()
         if place == (generation, offset, last_frame) and not compare:

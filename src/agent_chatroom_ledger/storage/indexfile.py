@@ -142,6 +142,12 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
     return not isinstance(error, sqlite3.ProgrammingError)
 
 
+def mark_of(connection: sqlite3.Connection) -> str | None:
+    """Return the mark of foreign commits that an index knows; None when it knows nothing yet."""
+    found = connection.execute("SELECT value FROM main.meta WHERE key = 'foreign'").fetchone()
+    return None if found is None else str(found[0])
+
+
 def places_of_ids(
     connection: sqlite3.Connection, room: str, record_ids: Sequence[str]
 ) -> dict[str, tuple[str, int]]:

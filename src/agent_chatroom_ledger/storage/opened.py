@@ -41,6 +41,7 @@ class Opened:
     ) -> None:
         self.layout = layout
         self.read_only = read_only
+        self.keeps_index = False
         self._commit: Literal["sync", "group"] = commit
         self._guard = threading.RLock()
         self._tree = WorkTree(layout.root)
@@ -80,6 +81,8 @@ class Opened:
                 from agent_chatroom_ledger.storage.index import Index
 
                 self._index = Index(self.layout, self.look, writable=not self.read_only)
+                if self.keeps_index and self.read_only:
+                    self._index = self._kept(self._index)
             return self._index
 
     @property
@@ -197,6 +200,23 @@ class Opened:
             if self._objects is not None:
                 self._objects.close()
                 self._objects = None
+
+    def _kept(self, reader: Index) -> Index:
+        """Return a reader's index, its file brought up to date first where it lags far behind."""
+        import sqlite3
+
+        lag = reader.behind_bytes()
+        if lag is None or lag < _INDEX_LAG_BYTES_MIN:
+            return reader
+        reader.close()
+        index = type(reader)(self.layout, self.look)
+        try:
+            index.follow()
+        except (sqlite3.Error, OSError, Busy, Corrupt):
+            # What the reader lacks it takes into memory, and says what is wrong if it cannot.
+            index.close()
+            return reader
+        return index
 
     def _refresh_index_file(self) -> None:
         """Bring the index file near the journal, so that readers who may not write it have it."""

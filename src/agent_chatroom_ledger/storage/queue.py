@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from agent_chatroom_ledger.domain.clock import from_micros
+from agent_chatroom_ledger.storage.indexfile import mark_of
 from agent_chatroom_ledger.storage.indexfill import NEVER
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def queued(
     """
 
     def ask(link: sqlite3.Connection) -> Queue:
-        now = _mark(link)
+        now = mark_of(link) or ""
         since = low if mark == now else _beginning(link, me)
         _note_places(link, places)
         parts = [
@@ -166,7 +167,7 @@ def counts(
     """
 
     def ask(link: sqlite3.Connection) -> list[Count]:
-        since = low if mark == _mark(link) else _beginning(link, me)
+        since = low if mark == (mark_of(link) or "") else _beginning(link, me)
         _note_places(link, places)
         values = {"me": me, "low": since, "low_at": from_micros(min(since, _LATEST)), "room": room}
         totals: dict[tuple[str, str, str, bool], int] = {}
@@ -210,12 +211,6 @@ def records_since(index: Index, after: int, through: int, limit: int = 1_000) ->
         )
 
     return index.ask(ask, thorough=True)
-
-
-def _mark(link: sqlite3.Connection) -> str:
-    """Return the mark of foreign commits that the index knows."""
-    found = link.execute("SELECT value FROM main.meta WHERE key = 'foreign'").fetchone()
-    return str(found[0]) if found else ""
 
 
 def _newest(link: sqlite3.Connection, origin: str) -> int:
