@@ -29,6 +29,11 @@ FURTHER = (
     ("joining", "Created"),
     ("joining", "Joined"),
     ("joining", "Left"),
+    ("inbox", "Item"),
+    ("inbox", "Handover"),
+    ("receipts", "Receipts"),
+    ("receipts", "Receipt"),
+    ("receipts", "Answer"),
     ("service", "ChatroomService"),
 )
 # Methods that other layers of the package use, and no caller needs.
@@ -38,6 +43,7 @@ INSIDE = {
     "Ledger.layout",
     "Ledger.look",
     "Ledger.objects",
+    "Ledger.receipts",
     "Ledger.source_at",
     "Ledger.timeline",
     "Ledger.transact",
