@@ -76,15 +76,18 @@ def _wild(draw: st.DrawFn, value: Any, *, comments: bool) -> str:
         kinds += [" // said, { \n", "/* } */", '\n// \u00e9 "\n  ']
     blank = st.sampled_from(kinds)
 
+    def gap() -> str:
+        return draw(blank)
+
     def written(inner: Any) -> str:
         if isinstance(inner, dict):
             parts = [
-                f"{draw(blank)}{json.dumps(key)}{draw(blank)}:{draw(blank)}{written(each)}{draw(blank)}"
+                "".join([gap(), json.dumps(key), gap(), ":", gap(), written(each), gap()])
                 for key, each in inner.items()
             ]
             return "{" + (",".join(parts) or draw(blank)) + "}"
         if isinstance(inner, list):
-            parts = [f"{draw(blank)}{written(each)}{draw(blank)}" for each in inner]
+            parts = [gap() + written(each) + gap() for each in inner]
             return "[" + (",".join(parts) or draw(blank)) + "]"
         return json.dumps(inner)
 

@@ -279,6 +279,14 @@ def test_another_launcher_is_drift_until_it_is_applied(home: Home, client: str) 
     assert home.files() == {}
 
 
+def test_an_installation_without_the_server_is_warned_of(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert setup.plan("claude", home.around).warnings == ()
+    monkeypatch.setattr(setup, "find_spec", lambda _name: None)
+    assert "[mcp]" in setup.plan("claude", home.around).warnings[0]
+
+
 def test_status_says_what_claude_code_waits_for(home: Home) -> None:
     project = home.path / "app"
     project.mkdir()

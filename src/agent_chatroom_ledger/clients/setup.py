@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_chatroom_ledger.clients import claude, codex, cursor, gemini
@@ -80,13 +81,20 @@ def plan(client: str, around: Surroundings) -> SetupPlan:
         if change.action != "none":
             check_writable(document.place)
         changes.append(change)
-    warning = around.launcher.warning
     return SetupPlan(
-        client=client,
-        changes=tuple(changes),
-        warnings=(warning,) if warning else (),
-        notes=wiring.notes,
+        client=client, changes=tuple(changes), warnings=warnings(around), notes=wiring.notes
     )
+
+
+def warnings(around: Surroundings) -> tuple[str, ...]:
+    """Return what would keep a client from starting what is written."""
+    found = [around.launcher.warning] if around.launcher.warning else []
+    if find_spec("mcp") is None:
+        found.append(
+            "This installation has no MCP server; install it with its extra: "
+            "`pipx install 'agent-chatroom-ledger[mcp]'`."
+        )
+    return tuple(found)
 
 
 def removal(client: str, around: Surroundings) -> SetupPlan:

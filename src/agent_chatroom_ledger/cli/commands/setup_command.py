@@ -104,13 +104,13 @@ def status(session: Session, project: bool) -> None:
 
     around = _surroundings(project=project)
     states = [setup.status(client, around) for client in setup.CLIENTS]
-    warning = around.launcher.warning
+    warnings = setup.warnings(around)
     document = {
         "command": list(around.launcher.words),
         "clients": [_state_document(state) for state in states],
-        "warnings": [warning] if warning else [],
+        "warnings": list(warnings),
     }
-    session.show(document, _state_lines(states, warning))
+    session.show(document, _state_lines(states, warnings))
 
 
 def _surroundings(*, project: bool, allow_tools: bool = False) -> Surroundings:
@@ -183,7 +183,7 @@ def _state_document(state: ClientState) -> dict[str, Any]:
     }
 
 
-def _state_lines(states: list[ClientState], warning: str | None) -> Iterator[str]:
+def _state_lines(states: list[ClientState], warnings: tuple[str, ...]) -> Iterator[str]:
     for state in states:
         there = "" if state.installed else ", not on PATH"
         trust = "" if state.state in {"absent", "unreadable"} else f", hooks: {state.trust}"
@@ -193,5 +193,5 @@ def _state_lines(states: list[ClientState], warning: str | None) -> Iterator[str
             yield f"  {plain(path_text(file.path))}: {plain(file.problem or parts)}"
         for note in state.notes:
             yield f"  {plain(note)}"
-    if warning:
+    for warning in warnings:
         yield f"warning: {plain(warning)}"
