@@ -107,6 +107,13 @@ def test_any_agent_id_is_a_subagent(value: object) -> None:
     assert read(data.replace(b"agent_id", b"agent_no")).subagent is False
 
 
+def test_a_prompt_of_the_client_itself_is_known() -> None:
+    prompt = {**CLAUDE, "hook_event_name": "UserPromptSubmit"}
+    told = "<task-notification>\n<summary>Stop hook feedback</summary>\n</task-notification>"
+    assert read(json.dumps({**prompt, "prompt": told}).encode()).woken
+    assert not read(json.dumps({**prompt, "prompt": f"what is {told}"}).encode()).woken
+
+
 def test_who_goes_on_and_who_failed() -> None:
     stop = {**CLAUDE, "hook_event_name": "Stop"}
     assert read(json.dumps({**stop, "stop_hook_active": True}).encode()).goes_on

@@ -65,6 +65,16 @@ def test_three_blocks_between_two_prompts(fire: Fire, say: Say) -> None:
     assert fire("Stop", stop_hook_active=False).answer is not None
 
 
+def test_a_prompt_that_no_user_wrote_allows_no_further_blocks(fire: Fire, say: Say) -> None:
+    blocks = []
+    for number in range(STOP_BLOCKS_MAX + 1):
+        say(f"message {number}", "bob")
+        blocks.append(fire("Stop").answer is not None)
+        # What Claude Code sends when a hook has woken it.
+        fire("UserPromptSubmit", prompt="<task-notification>\n<summary>x</summary>")
+    assert blocks == [True] * STOP_BLOCKS_MAX + [False]
+
+
 def test_a_stop_that_another_hook_blocked_counts(fire: Fire, say: Say) -> None:
     blocks = []
     for number in range(STOP_BLOCKS_MAX):

@@ -112,7 +112,8 @@ def answer(member: Member) -> Answer:
     if event.kind == dialects.START:
         return _starting(member)
     if event.kind == dialects.PROMPT:
-        prompted(member.ledger, member.name, event.session)
+        if not event.woken:
+            prompted(member.ledger, member.name, event.session)
         if not dialects.takes_messages(event):
             return _counting(member)
         return _telling(member)

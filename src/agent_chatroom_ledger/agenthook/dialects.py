@@ -43,6 +43,8 @@ _KINDS: Final = {
 }
 _GEMINI: Final = frozenset({"BeforeAgent", "AfterTool", "AfterAgent"})
 _CURSOR: Final = frozenset({"sessionStart", "beforeSubmitPrompt", "postToolUse", "stop"})
+# How Claude Code begins a prompt of its own.
+_NOTIFICATION: Final = "<task-notification>"
 _TEXT_CHARS_MAX: Final = 4_096
 
 
@@ -50,7 +52,8 @@ class Event(NamedTuple):
     """What happened in a client.
 
     `name` is the client's word for it and `kind` ours. `source` says how a session began: startup,
-    resume, clear, compact or fork. `subagent` is true of what a subagent did. `goes_on` is true of
+    resume, clear, compact or fork. `subagent` is true of what a subagent did, `woken` of a prompt
+    that no user wrote but the client, to tell what a hook that wakes has said. `goes_on` is true of
     a stop that follows one which a hook has blocked, and `failed` of one that was no ordinary end.
     """
 
@@ -62,6 +65,7 @@ class Event(NamedTuple):
     model: str | None = None
     source: str = ""
     subagent: bool = False
+    woken: bool = False
     goes_on: bool = False
     failed: bool = False
 
@@ -77,6 +81,7 @@ class _Fields(msgspec.Struct):
     model: object = None
     source: object = None
     agent_id: object = None
+    prompt: object = None
     stop_hook_active: object = None
     loop_count: object = None
     status: object = None
@@ -112,6 +117,7 @@ def read(data: bytes, client: str | None = None) -> Event:
         model=_text(fields.model),
         source=_text(fields.source) or "",
         subagent=not (fields.agent_id is None or fields.agent_id == ""),
+        woken=isinstance(fields.prompt, str) and fields.prompt.startswith(_NOTIFICATION),
         goes_on=fields.stop_hook_active is True or (isinstance(loops, int) and loops > 0),
         failed=cursor and _text(fields.status) not in {None, "completed"},
     )
