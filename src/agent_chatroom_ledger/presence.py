@@ -21,7 +21,7 @@ from agent_chatroom_ledger.storage import presence as book
 from agent_chatroom_ledger.storage import processes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.storage.presence import Entry, Waiter
@@ -117,16 +117,22 @@ def waiter(ledger: Ledger, name: str, client: Client | None = None) -> Iterator[
 
 def who(ledger: Ledger) -> list[Presence]:
     """Return the names that somebody lives or waits under, in order."""
+    found = among(ledger, None)
+    return [found[name] for name in sorted(found)]
+
+
+def among(ledger: Ledger, names: Collection[str] | None) -> dict[str, Presence]:
+    """Return who of some names is here; nobody else's process is looked at. None means all."""
     waiting = _waiting(ledger)
     found = {
         entry.name: _presence(entry, waiting)
         for entry in book.entries(ledger.layout)
-        if processes.is_alive(entry.process)
+        if (names is None or entry.name in names) and processes.is_alive(entry.process)
     }
     for name, first in waiting.items():
-        if name not in found:
+        if name not in found and (names is None or name in names):
             found[name] = _waiting_only(first)
-    return [found[name] for name in sorted(found)]
+    return found
 
 
 def everybody(ledger: Ledger) -> list[Presence]:

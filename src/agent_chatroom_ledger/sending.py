@@ -88,9 +88,9 @@ class Sender:
     def _looked_at(self, names: Sequence[str]) -> tuple[Recipient, ...]:
         if not names:
             return ()
-        from agent_chatroom_ledger.presence import who
+        from agent_chatroom_ledger.presence import among
 
-        here = {presence.name: presence for presence in who(self._ledger)}
+        here = among(self._ledger, frozenset(names))
         told = self._heard_of() if any(name not in here for name in names) else _NOBODY
         found = []
         for name in names:

@@ -62,7 +62,9 @@ def test_reading_loads_nothing_heavy(root: Path, words: tuple[str, ...], more: s
 
 
 @pytest.mark.parametrize(
-    "words", [("unread",), ("post", "review", "hello"), ("seen", "review")], ids=" ".join
+    "words",
+    [("unread",), ("post", "review", "hello"), ("seen", "review"), ("dm", "B", "hi")],
+    ids=" ".join,
 )
 def test_a_name_needs_no_table_of_processes(
     root: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
