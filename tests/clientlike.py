@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_LOOKS_LIKE = """
-import os, sys
-os.chdir(sys.argv[1])
-os.execvp(sys.executable, [sys.argv[2], "-c", sys.argv[3]])
-"""
 STAYS = "import sys; print('here', flush=True); sys.stdin.read()"
 # A launcher as some clients are: it starts itself once more and waits.
 _LAUNCHES = f"""
@@ -34,7 +29,9 @@ class Program:
     def __init__(self, directory: Path, called: str, code: str) -> None:
         """Start it under a name of one's choice, and wait until it is there."""
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _LOOKS_LIKE, str(directory), called, code],
+            [called, "-c", code],
+            executable=sys.executable,
+            cwd=directory,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

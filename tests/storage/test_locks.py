@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import signal
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_chatroom_ledger.errors import Busy
-from agent_chatroom_ledger.storage.locks import FileLock
+from agent_chatroom_ledger.storage.locks import FileLock, is_held
 from tests.storage.processes import in_child
 
 if TYPE_CHECKING:
@@ -230,3 +231,24 @@ def test_a_missing_directory_is_an_error_and_leaves_the_lock_free(tmp_path: Path
     lock.release()
     lock.close()
     gc.collect()
+
+
+def test_who_asks_whether_a_lock_is_held_neither_takes_nor_makes_it(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    assert not is_held(path)
+    assert not path.exists()
+    lock = FileLock(path)
+    with lock:
+        assert is_held(path)
+    assert not is_held(path)
+    shared = os.open(path, os.O_RDONLY)
+    fcntl.flock(shared, fcntl.LOCK_SH)
+    assert not is_held(path), "several may ask at once"
+    os.close(shared)
+    with lock:
+        child = os.fork()
+        if not child:  # pragma: no cover - in the child
+            os._exit(0 if is_held(path) else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert not is_held(path)
+    lock.close()

@@ -58,6 +58,18 @@ def test_reading_leaves_the_dead_and_a_writer_takes_them_away(layout: Layout) ->
     assert len(files_of(layout)) == 1
 
 
+def test_what_is_no_file_of_ours_stops_nobody(layout: Layout) -> None:
+    for folder in (layout.presence, layout.presence / "waiting"):
+        (folder / "folder.json").mkdir(parents=True)
+        (folder / "gone.json").symlink_to("nowhere")
+    me = processes.current()
+    with presence.opened(layout) as book:
+        book.write(entry("lead", me))
+    with presence.waiting(layout, "lead", AT, me):
+        assert [found.name for found in presence.waiters(layout)] == ["lead"]
+    assert [found.name for found in presence.entries(layout)] == ["lead"]
+
+
 def test_what_a_newer_version_wrote_is_not_taken_away(layout: Layout) -> None:
     layout.presence.mkdir()
     (layout.presence / "later.json").write_text('{"format": 2}')

@@ -90,7 +90,7 @@ def waiters(layout: Layout) -> list[Waiter]:
     folder = layout.presence / _WAITING
     found = []
     for name in _names(folder):
-        if is_held(folder / name):
+        if _is_held(folder / name):
             waiter = _read(folder / name, _waiters)
             if waiter is not None:
                 found.append(waiter)
@@ -164,7 +164,7 @@ class Book:
             if entry is not None and processes.is_alive(entry.process):
                 alive.append(entry)
             elif entry is not None or not _is_newer(path):
-                with suppress(FileNotFoundError):
+                with suppress(OSError):
                     os.unlink(path)
         _sweep(layout.presence / _WAITING)
         return alive
@@ -215,20 +215,27 @@ def _entry(path: Path) -> Entry | None:
 
 
 def _read(path: Path, decoder: msgspec.json.Decoder[T]) -> T | None:
-    content = files.read_bytes(path)
-    if content is None:
-        return None
+    """Return what a file says; None for one that is gone, damaged or not ours to read."""
     try:
-        return decoder.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        content = files.read_bytes(path)
+        return None if content is None else decoder.decode(content)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+def _is_held(path: Path) -> bool:
+    """Tell whether somebody holds a waiter's lock; one that is not ours to look at is left be."""
+    try:
+        return is_held(path)
+    except OSError:
+        return True
 
 
 def _is_newer(path: Path) -> bool:
     """Tell whether a file that we cannot read was written by a newer version."""
     try:
         found = msgspec.json.decode(files.read_bytes(path) or b"", type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return False
     number = found.get("format")
     return isinstance(number, int) and number > FORMAT
@@ -236,8 +243,8 @@ def _is_newer(path: Path) -> bool:
 
 def _sweep(folder: Path) -> None:
     for name in _names(folder):
-        if not is_held(folder / name):
-            with suppress(FileNotFoundError):
+        if not _is_held(folder / name):
+            with suppress(OSError):
                 os.unlink(folder / name)
 
 
