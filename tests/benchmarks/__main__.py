@@ -20,7 +20,16 @@ from tests.benchmarks.measure import REPOSITORY, SOURCES, Row, Scale
 
 sys.path.insert(0, str(SOURCES))
 
-from tests.benchmarks import archiving, importing, lenses, posting, pushing, reading, talking
+from tests.benchmarks import (
+    agents,
+    archiving,
+    importing,
+    lenses,
+    posting,
+    pushing,
+    reading,
+    talking,
+)
 
 GROUPS = {
     **posting.GROUPS,
@@ -30,6 +39,7 @@ GROUPS = {
     **archiving.GROUPS,
     **lenses.GROUPS,
     **talking.GROUPS,
+    **agents.GROUPS,
 }
 _COPIES = 40
 
