@@ -234,6 +234,13 @@ def test_two_who_are_told_the_same_sentence_meet(ledger: Ledger, title: str) -> 
     assert "does not list Cy" in second.notes[0]
 
 
+def test_members_are_a_list_of_names(ledger: Ledger) -> None:
+    for members in ("Ben", ["*"], ["a\nb"]):
+        with pytest.raises(InvalidInput):
+            ledger.agent("Ana").create("Review", members=members)
+    assert ledger.rooms() == []
+
+
 def test_who_creates_again_is_in_already(ledger: Ledger) -> None:
     first = ledger.agent("Ana").create("Design review")
     again = ledger.agent("Ana").create("Design review")

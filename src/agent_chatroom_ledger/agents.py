@@ -5,6 +5,7 @@ Each method is one call into the module that does it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agent_chatroom_ledger.domain.direct import answered, check_addressees, is_direct
@@ -15,7 +16,7 @@ from agent_chatroom_ledger.limits import LIST_ROOMS_MAX
 from agent_chatroom_ledger.sending import Sender
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
 
     from agent_chatroom_ledger.domain.records import Message
     from agent_chatroom_ledger.inbox import Handover, Item
@@ -92,7 +93,7 @@ class Agent:
             "correlation": correlation,
             "cause": cause,
             "status": status,
-            "data": None if data is None else dict(data),
+            "data": dict(data) if isinstance(data, Mapping) else data,
             "id": key,
         }
         return self._send(place, body, fields)

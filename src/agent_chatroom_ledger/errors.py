@@ -36,8 +36,13 @@ class LedgerError(Exception):
         return self.message
 
     def as_dict(self) -> dict[str, object]:
-        """Return the code, the message and the fields, as every door prints them."""
-        return {"code": self.code, "message": self.message, "fields": self.fields}
+        """Return the code, the message and the fields, as every door prints them.
+
+        Half characters (lone surrogates) that a caller gave are shown as escapes, since no
+        encoding takes them.
+        """
+        shown = {"code": self.code, "message": self.message, "fields": self.fields}
+        return {key: _encodable(value) for key, value in shown.items()}
 
 
 class InvalidInput(LedgerError, ValueError):
@@ -96,3 +101,13 @@ class NotYetCommitted(Busy):
         """Keep the records that are durable already."""
         super().__init__(message, code=code, **fields)
         self.records = records
+
+
+def _encodable(value: object) -> object:
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encodable(inner) for inner in value]
+    return value

@@ -17,7 +17,7 @@ from agent_chatroom_ledger.domain.events import event_draft
 from agent_chatroom_ledger.domain.names import check_author, fold_title
 from agent_chatroom_ledger.domain.records import Message, message_of, record_of
 from agent_chatroom_ledger.domain.rooms import check_reason, members_draft
-from agent_chatroom_ledger.errors import Conflict, NotYetCommitted
+from agent_chatroom_ledger.errors import Conflict, InvalidInput, NotYetCommitted
 from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage.reading import MESSAGES, log_path
 
@@ -117,6 +117,8 @@ def create_or_join(
     folder. Of many who create one title at once, one makes it and the others join. With ``new`` a
     further room is made.
     """
+    if isinstance(members, str):
+        raise InvalidInput("members is a list of names, not one text.", field="members")
     wanted = Wanted(title, folder, (name, *members), name, "")
     titled = fold_title(title)
 

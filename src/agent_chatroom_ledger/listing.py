@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from agent_chatroom_ledger.domain.clock import to_datetime
+from agent_chatroom_ledger.domain.display import shown_whole
 from agent_chatroom_ledger.domain.names import crowd_directory
 from agent_chatroom_ledger.errors import Conflict, InvalidInput, LedgerError, NotFound
 from agent_chatroom_ledger.room import Room
@@ -52,7 +53,7 @@ def find_room(ledger: Ledger, name: str) -> Room:
     """Find a room as ``Ledger.room`` says: an active one, else one that is archived."""
     if not str(name).strip():
         raise InvalidInput("A room is named by path, slug, title or id.", field="room")
-    wanted = str(name).strip().rstrip("/")
+    wanted = shown_whole(str(name).strip().rstrip("/"))
     source, overlay = ledger.look()
     for path in _paths_of(wanted):
         if reading.is_room(source, path, overlay):

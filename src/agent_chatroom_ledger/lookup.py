@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_chatroom_ledger.domain.display import shown_whole
 from agent_chatroom_ledger.domain.order import order_key
 from agent_chatroom_ledger.errors import Conflict, InvalidInput, NotFound
 from agent_chatroom_ledger.room import Room
@@ -24,6 +25,7 @@ def find_message(ledger: Ledger, name: str, me: str = "") -> tuple[Room, Message
     else the one in a room that lists ``me``; if that leaves several, it is a Conflict (code
     ``ambiguous``) whose ``candidates`` are their places. NotFound when there is none.
     """
+    name = shown_whole(name)
     if not name.strip():
         raise InvalidInput("A message is named by its id, or as ROOM#N.", field="id")
     found = _bearers(ledger, name)

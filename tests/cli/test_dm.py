@@ -118,6 +118,22 @@ def test_names_cannot_drive_a_terminal(root: Path, invoke: Invoke) -> None:
         assert not set(shown) & {"\x1b", "\u202e"}
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("reply-all", "\udcff", "x"),
+        ("reply-all", "\udcff#1", "x"),
+        ("join", "\udcff"),
+        ("leave", "é\udcff"),
+        ("post", "\udcff", "x"),
+        ("dm", "B\udcff", "x"),
+    ],
+    ids=ascii,
+)
+def test_bytes_that_are_no_text_are_an_ordinary_error(ask: Ask, words: tuple[str, ...]) -> None:
+    assert ask(*words, "--as", "Ana")["error"]["code"] in {"not_found", "invalid_input"}
+
+
 def test_a_limit_of_sends_is_an_error_that_names_the_way_out(
     root: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,18 @@ def test_each_child_has_its_code_its_status_and_its_older_kind(
     }
 
 
+def test_half_characters_are_shown_as_escapes() -> None:
+    """Bytes on a command line that are no text come as such, and no encoding takes them."""
+    error = NotFound(
+        "no \udcff", id="\udcff", candidates=["a", "é\ud800"], nested={"k": ("\udcff",)}
+    )
+    assert error.as_dict() == {
+        "code": "not_found",
+        "message": r"no \udcff",
+        "fields": {"id": r"\udcff", "candidates": ["a", r"é\ud800"], "nested": {"k": [r"\udcff"]}},
+    }
+
+
 def test_one_error_may_have_a_code_of_its_own() -> None:
     error = Corrupt("newer", code="newer_format", format=2)
     assert error.code == "newer_format"

@@ -49,6 +49,11 @@ def shown(text: str) -> str:
     return text[:_SHOWN_CHARS].encode(errors="backslashreplace").decode()
 
 
+def shown_whole(text: str) -> str:
+    """Return a text with lone surrogates, which no encoder takes, shown as escapes."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
 def has_control(text: str) -> bool:
     """Tell whether a text holds a control, a line separator, a bidi control or a lone surrogate."""
     return not text.isprintable() and re.search(_CONTROL, text) is not None
