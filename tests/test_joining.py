@@ -343,6 +343,21 @@ def test_what_waits_is_kept_when_asked_for(ledger: Ledger, room: Room) -> None:
     assert waiting(ledger, "Ana") == []
 
 
+def test_a_post_comes_to_the_other_members_and_to_nobody_else(ledger: Ledger, room: Room) -> None:
+    ledger.agent("Ben").join(room)
+    ledger.agent("Ana").post(room, "1")
+    assert waiting(ledger, "Ben") == ["1"]
+    assert waiting(ledger, "Ana") == []
+    assert waiting(ledger, "Eve") == []
+
+
+def test_events_come_to_nobody(ledger: Ledger, room: Room) -> None:
+    ledger.agent("Ben").join(room)
+    ledger.agent("Cy").join(room)
+    ledger.agent("Ben").leave(room)
+    assert [waiting(ledger, name) for name in ("Ana", "Ben", "Cy")] == [[], [], []]
+
+
 def test_who_joins_again_is_not_given_what_was_said_meanwhile(ledger: Ledger, room: Room) -> None:
     ana, ben = ledger.agent("Ana"), ledger.agent("Ben")
     ben.post(room, "before")
