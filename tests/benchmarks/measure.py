@@ -195,6 +195,14 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
+def children_peak_bytes() -> int:
+    """Return the most memory that any one child of this process held which has ended."""
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
+
+
 def tree_bytes(root: Path) -> int:
     """Return the sizes of all files below a directory, each counted once."""
     seen: dict[tuple[int, int], int] = {}
