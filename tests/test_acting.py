@@ -7,8 +7,10 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
+from agent_chatroom_ledger import presence
 from agent_chatroom_ledger.domain.agentnames import derived_name
 from agent_chatroom_ledger.domain.identities import Client
 from agent_chatroom_ledger.identity import Identity, find_client, identify, whoami
@@ -74,6 +76,41 @@ def test_a_command_acts_as_the_agent_that_runs_it(ledger: Ledger, core: Path, on
     assert asked_from_below(ledger, below) == found.name, "its client's name holds for it"
     assert asked_from_below(ledger, below, ROOMS_NAME="lead") == found.name, "suffix and all"
     assert asked_from_below(ledger, below, ROOMS_NAME="bob") == "bob", "said here and now"
+
+
+def test_a_command_acts_in_the_session_that_its_client_names(
+    ledger: Ledger, core: Path, one: Program
+) -> None:
+    """Where no ancestor is an agent's client, as in a sandbox."""
+    client = one.client(core, session="s", door="hook")
+    claim(ledger, client, ROOMS_NAME="lead")
+    assert asked_from_below(ledger, core, CLAUDE_CODE_SESSION_ID="s") == "lead"
+    assert asked_from_below(ledger, core, CLAUDE_CODE_SESSION_ID="t") != "lead"
+    assert asked_from_below(ledger, core, CODEX_THREAD_ID="s") != "lead", "another client's word"
+    codex = Client(process=processes.current(), directory=str(core), name="codex", door="mcp")
+    claim(ledger, codex, ROOMS_NAME="inner")
+    found = asked_from_below(ledger, core, CLAUDE_CODE_SESSION_ID="s")
+    assert found == "inner", "an ancestor knows better than what was inherited from outside"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there processes have namespaces")
+def test_a_command_in_a_sandbox_acts_as_its_agent(ledger: Ledger, core: Path, one: Program) -> None:
+    sandbox = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*sandbox, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this system lets nobody make a namespace of processes")
+    client = Client(process=processes.current(), directory=str(core), name="codex", session="s")
+    claim(ledger, one.client(core), ROOMS_NAME="lead")
+    mine = claim(ledger, msgspec.structs.replace(client, door="hook"), ROOMS_NAME="lead").name
+    assert mine == f"lead-{os.getpid()}"
+    found = subprocess.run(
+        [*sandbox, sys.executable, "-c", ASKS, str(ledger.root)],
+        cwd=core,
+        env={**os.environ, "CODEX_THREAD_ID": "s"},
+        capture_output=True,
+        check=True,
+    )
+    assert found.stdout.decode().strip() == mine
+    assert presence.live(ledger, mine) is not None
 
 
 def test_a_person_beside_an_agent_is_somebody_else(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_chatroom_ledger.ledger import Ledger
+    from agent_chatroom_ledger.storage.processes import Ancestor
 
 __all__ = ["Client", "Identity", "find_client", "identify", "whoami"]
 
@@ -347,6 +348,26 @@ def _id(text: str | None) -> str | None:
     return text if usable else None
 
 
+def _agent_among(line: list[Ancestor], known: list[Entry]) -> Ancestor | None:
+    """Return the first ancestor that lives here or is a client we know by name."""
+    living = {entry.process for entry in known}
+    for ancestor in line:
+        if ancestor.id in living or client_name(ancestor.name, ancestor.words) in KNOWN:
+            return ancestor
+    return None
+
+
+def _by_session(environment: Mapping[str, str], known: list[Entry]) -> Entry | None:
+    """Return the agent in whose session a command runs, where the table of processes cannot say.
+
+    Clients put what their agents run into a sandbox that shows no process outside of it.
+    """
+    for entry in known:
+        if entry.session and session_of(environment, entry.client) == entry.session:
+            return entry
+    return None
+
+
 def _client(
     environment: Mapping[str, str], directory: str, known: list[Entry], said: Client, pid: int
 ) -> Client:
@@ -354,11 +375,13 @@ def _client(
     line = processes.ancestors(pid)
     chosen = processes.client_of(line)
     if said.door == CLI:
-        alive = {entry.process for entry in known}
-        for ancestor in line:
-            if ancestor.id in alive or client_name(ancestor.name, ancestor.words) in KNOWN:
-                chosen = ancestor
-                break
+        nearest = _agent_among(line, known)
+        alias = _by_session(environment, known) if nearest is None else None
+        if alias is not None:
+            return _completed(
+                msgspec.structs.replace(said, process=alias.process, seat=alias.seat), alias
+            )
+        chosen = nearest or chosen
     name = said.name or ("" if chosen is None else client_name(chosen.name, chosen.words))
     return msgspec.structs.replace(
         said,
