@@ -15,7 +15,8 @@ def is_involved(index: Index, name: str) -> bool:
 
     def ask(link: sqlite3.Connection) -> bool:
         schemas = {row[1] for row in link.execute("PRAGMA database_list")} & {"main", "disk"}
-        return any(
+        # The empty name marks a room whose memberships are out of date below.
+        return name != "" and any(
             link.execute(
                 f"SELECT 1 FROM {schema}.{table} WHERE name = ? LIMIT 1",  # noqa: S608 - names of ours
                 (name,),
