@@ -130,6 +130,35 @@ def test_a_taken_path_gives_another(ledger: Ledger) -> None:
     assert ledger.verify(full=True).ok
 
 
+@pytest.mark.parametrize("point", ["writer.appended", "commit.moved", "checkpoint.durable"])
+def test_others_read_on_while_a_room_comes_back_elsewhere(ledger: Ledger, point: str) -> None:
+    """The room is there with all of its log, or it is not there yet; no number is missing."""
+    old = ledger.archive_room("design-review").id
+    ledger.create_room("Design review", folder="team").post("Analyst", "a new one")
+    ledger.index.follow()
+    ledger.flush()
+    seen: list[list[str]] = []
+
+    def look(name: str) -> None:
+        del name
+        failpoints.disarm()
+        with Ledger.open(ledger.root, read_only=True) as other:
+            seen.append([room.path for room in other.rooms()])
+            seen.append([row.path for row in ledger.index.rooms()])
+            seen.append([found.room.path for found in other.consumer("Ann").unread()])
+
+    failpoints.arm(point, look)
+    try:
+        room = ledger.restore_room(old)
+    finally:
+        failpoints.disarm()
+    assert seen == [["rooms/other", "rooms/team/design-review"]] * 3
+    assert [message.body for message in room.messages()] == BODIES
+    with Ledger.open(ledger.root, read_only=True) as other:
+        unread = {found.room.path: found.count for found in other.consumer("Ann").unread()}
+        assert unread[room.path] == len(BODIES)
+
+
 def test_another_process_sees_it_at_once(ledger: Ledger) -> None:
     with Ledger.open(ledger.root) as other:
         room = other.room("design-review")

@@ -6,12 +6,15 @@ that has it. Restoring puts back that very tree.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from agent_chatroom_ledger.domain.drafts import Draft
 from agent_chatroom_ledger.errors import Corrupt
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger.domain.frames import Frame
 
 FORMAT: Final = 1
 ROOM_ARCHIVE: Final = "room.archive"
@@ -36,6 +39,17 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _DECODER: Final = msgspec.json.Decoder(Tombstone)
+_OWN_LOG: Final = "operations/"
+_RESTORE: Final = f'"kind":"{ROOM_RESTORE}"'.encode()
+
+
+def restores_room(frame: Frame) -> bool:
+    """Tell whether a frame puts a room back: what else is in it lies in logs that come with it.
+
+    They are there when the work tree has been brought up, and not before.
+    """
+    first = frame.records[0] if frame.records else None
+    return first is not None and first.log.startswith(_OWN_LOG) and _RESTORE in bytes(first.record)
 
 
 def tombstone_path(room_id: str) -> str:

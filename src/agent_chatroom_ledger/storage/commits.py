@@ -22,6 +22,7 @@ from agent_chatroom_ledger.domain.tombstones import (
     ROOM_RESTORE,
     Tombstone,
     encode_tombstone,
+    restores_room,
     tombstone_path,
 )
 from agent_chatroom_ledger.errors import Corrupt
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 COMMIT_FORMAT = 1
 LEDGER_NAME = "Ledger"
-_RESTORE = f'"kind":"{ROOM_RESTORE}"'.encode()
 _NODES_MAX = 20_000
 _ANCESTORS_MAX = 10_000  # commits among which a room that was removed is looked for
 
@@ -79,18 +79,11 @@ def batches(frames: Sequence[Frame]) -> Iterator[Sequence[Frame]]:
     start = 0
     for place, frame in enumerate(frames):
         full = place - start >= limits.BATCH_FRAMES_MAX
-        if place > start and (full or _restores(frame)):
+        if place > start and (full or restores_room(frame)):
             yield frames[start:place]
             start = place
     if start < len(frames):
         yield frames[start:]
-
-
-def _restores(frame: Frame) -> bool:
-    return any(
-        room_of_log(item.log) is None and _RESTORE in bytes(item.record)
-        for item in frame.records[:1]
-    )
 
 
 def add_commit(pack: PackBuilder, data: bytes) -> str:

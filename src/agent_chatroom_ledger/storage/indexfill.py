@@ -9,6 +9,7 @@ import msgspec
 from agent_chatroom_ledger.domain.attendance import CHANGES_MEMBERS, attendance
 from agent_chatroom_ledger.domain.clock import to_micros
 from agent_chatroom_ledger.domain.records import decode_record, is_history
+from agent_chatroom_ledger.domain.tombstones import restores_room
 from agent_chatroom_ledger.errors import Corrupt, InvalidInput, NotFound
 from agent_chatroom_ledger.storage import reading
 from agent_chatroom_ledger.storage.indexfile import fingerprint
@@ -61,6 +62,8 @@ class Filler:
         """Take in frames; those that the index has already change nothing."""
         lines: dict[str, dict[int, bytes]] = {}
         for frame in frames:
+            if restores_room(frame):
+                continue  # when the room is there, a mark says so, and `compare` finds it
             for entry in frame.records:
                 line = bytes(entry.record)
                 lines.setdefault(entry.log, {})[number_of(line)] = line

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agent_chatroom_ledger.domain.tombstones import restores_room
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.limits import NUMBER_MAX
 
@@ -38,7 +39,9 @@ class Overlay:
     def extend(self, frames: Iterable[Frame]) -> None:
         """Take in further frames, which must come in journal order."""
         for frame in frames:
-            for entry in frame.records:
+            # The logs of a restored room come with its files: a record alone would be a gap.
+            alone = len(frame.records) > 1 and restores_room(frame)
+            for entry in frame.records[:1] if alone else frame.records:
                 waiting = self._raw.get(entry.log)
                 if waiting is None:
                     waiting = self._raw[entry.log] = []
