@@ -52,6 +52,8 @@ def command(ctx: click.Context, name: str, args: tuple[str, ...]) -> None:
     NAME is pre-commit, post-merge, post-checkout, post-rewrite or pre-push in a clone, pre-receive
     or update on a server. ARGS, standard input and environment are as git gives them. Says nothing
     when all is well; exits with 1, naming what is wrong and how to mend it, when git has to stop.
+
+    `rooms hook agent` is what agents' clients call (docs/agent-hooks.md); it always exits with 0.
     """
     session = ctx.ensure_object(Session)
     around = _surroundings(session.root_option)
