@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_chatroom_ledger import Conflict, InvalidInput, Ledger
+from agent_chatroom_ledger import Conflict, InvalidInput, Ledger, Message, Room
 from agent_chatroom_ledger.domain.direct import direct_id
 from agent_chatroom_ledger.limits import DIRECT_NAMES_MAX
 from tests.racing import race
@@ -180,6 +180,22 @@ def test_many_bring_it_back_at_once(ledger: Ledger, tmp_path: Path) -> None:
 
     assert len(set(race(4, write))) == 1
     assert len(ledger.room("direct/ana-ben").messages()) == 5
+
+
+def test_it_comes_back_when_it_is_archived_at_that_very_moment(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = ledger.agent("Ana").dm(["Ben"], "1").room
+    post, times = Room.post, []
+
+    def archived_before(self: Room, *args: Any, **fields: Any) -> Message:
+        if len(times) < 2:
+            times.append(ledger.archive_room(room.path))
+        return post(self, *args, **fields)
+
+    monkeypatch.setattr(Room, "post", archived_before)
+    sent = ledger.agent("Ana").dm(["Ben"], "2")
+    assert (len(times), sent.message.n) == (2, 2)
 
 
 # --- at once -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent_chatroom_ledger.domain.direct import answered, check_addressees, is_direct
 from agent_chatroom_ledger.domain.names import check_author
 from agent_chatroom_ledger.domain.records import is_history
-from agent_chatroom_ledger.errors import InvalidInput
+from agent_chatroom_ledger.errors import Conflict, InvalidInput
 from agent_chatroom_ledger.limits import LIST_ROOMS_MAX
 from agent_chatroom_ledger.sending import Sender
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.receipts import Receipts
     from agent_chatroom_ledger.room import Room
     from agent_chatroom_ledger.sending import Sent
+
+# How often a direct message is sent again into a room that is archived at that very moment.
+_TRIES_MAX = 3
 
 
 class Agent:
@@ -114,9 +117,8 @@ class Agent:
         InvalidInput. ``key`` is as in ``post``, and unique among the messages of these names.
         """
         others = check_addressees((names,) if isinstance(names, str) else names, self._name)
-        room = self._direct_room(others)
-        fields = {"to": others, "correlation": correlation, "cause": cause, "id": key}
-        return self._send(room, body, fields)
+        fields = {"correlation": correlation, "cause": cause, "id": key}
+        return self._send_direct(others, body, fields)
 
     def reply_all(self, record_id: str, body: str, *, key: str | None = None) -> Sent:
         """Answer a message: in its room, or in the direct room of all whom a direct one concerns.
@@ -134,13 +136,9 @@ class Agent:
             "id": key,
         }
         if is_direct(room.id):
-            fields["to"] = answered(message, room.members, self._name)
-            target = self._direct_room(fields["to"])
-        else:
-            target = room
-        if target == room:
-            fields["reply_to"] = message
-        return self._send(target, body, fields)
+            others = answered(message, room.members, self._name)
+            return self._send_direct(others, body, fields, answering=(room, message))
+        return self._send(room, body, {**fields, "reply_to": message})
 
     # --- rooms ---------------------------------------------------------------------------------
 
@@ -307,10 +305,27 @@ class Agent:
 
     # --- inside --------------------------------------------------------------------------------
 
-    def _direct_room(self, others: Sequence[str]) -> Room:
+    def _send_direct(
+        self,
+        others: Sequence[str],
+        body: str,
+        fields: dict[str, Any],
+        answering: tuple[Room, Message] | None = None,
+    ) -> Sent:
+        """Send to the direct room of some names, which comes back if somebody archives it."""
         from agent_chatroom_ledger.direct import direct_room
 
-        return direct_room(self._ledger, self._name, others, self._sender.require_left)
+        for left in reversed(range(_TRIES_MAX)):
+            room = direct_room(self._ledger, self._name, others, self._sender.require_left)
+            reply = None
+            if answering is not None and answering[0].id == room.id:
+                reply = answering[1]
+            try:
+                return self._send(room, body, {**fields, "to": tuple(others), "reply_to": reply})
+            except Conflict as error:
+                if error.code != "archived" or not left:
+                    raise
+        raise AssertionError("the last try returns or raises")
 
     def _send(self, room: Room, body: str, fields: dict[str, Any]) -> Sent:
         """Send: the one path, which every method above takes."""
