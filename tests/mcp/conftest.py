@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger.mcp.answers import to_letter
 from agent_chatroom_ledger.mcp.server import Service, build
 from agent_chatroom_ledger.mcp.speakers import House, NamedSpeaker
 from mcp import Client
@@ -55,12 +56,16 @@ class Tools:
         self.client = client
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool; fails unless it succeeds and its text says what its structure does."""
+        """Call a tool, and return its structured result to the letter.
+
+        It must succeed, its text must say the same, and nothing in it may open a tag.
+        """
         result = await self.client.call_tool(tool, arguments)
         assert not result.is_error, result.content[0].text
         (content,) = result.content
-        assert json.loads(content.text) == result.structured_content
-        found: dict[str, Any] = result.structured_content
+        assert "<" not in json.dumps(result.structured_content)
+        found: dict[str, Any] = to_letter(result.structured_content)
+        assert json.loads(content.text) == found
         return found
 
     async def fails(self, tool: str, **arguments: Any) -> str:

@@ -16,7 +16,7 @@ from agent_chatroom_ledger.errors import (
     LedgerError,
     NotFound,
 )
-from agent_chatroom_ledger.mcp.answers import line_of
+from agent_chatroom_ledger.mcp.answers import line_of, to_letter
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger.mcp.parameters import Parameters
@@ -41,6 +41,7 @@ _NEXT_BY_CLASS: Final = (
     (Corrupt, "Do not try again; tell your user to run `rooms verify`."),
 )
 _CANDIDATES_SHOWN: Final = 10
+_WRITTEN: Final = frozenset({"body", "title"})
 
 
 def parsed(kind: type[Parameters], arguments: dict[str, object] | None) -> Parameters:
@@ -48,7 +49,12 @@ def parsed(kind: type[Parameters], arguments: dict[str, object] | None) -> Param
 
     What is null counts as left out, and a number may come as text: models write both.
     """
-    given = {key: value for key, value in (arguments or {}).items() if value is not None}
+    given = {
+        # What a model copies from a structured result has its escapes; what it writes has not.
+        key: value if key in _WRITTEN else to_letter(value)
+        for key, value in (arguments or {}).items()
+        if value is not None
+    }
     try:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:

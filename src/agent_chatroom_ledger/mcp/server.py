@@ -20,7 +20,7 @@ from agent_chatroom_ledger import __version__
 from agent_chatroom_ledger.errors import InvalidInput, LedgerError
 from agent_chatroom_ledger.limits import MCP_CALLS_MAX
 from agent_chatroom_ledger.mcp import catalogue, wording
-from agent_chatroom_ledger.mcp.answers import object_of, text_of
+from agent_chatroom_ledger.mcp.answers import object_of, shown, text_of
 from agent_chatroom_ledger.mcp.calls import CALLS
 from agent_chatroom_ledger.mcp.exchange import SCOPE_KEY, Exchange
 from agent_chatroom_ledger.mcp.failures import parsed, sentence_of
@@ -83,7 +83,8 @@ class Service:
             # No transport watches this answer: returning it is handing it over.
             await self._settled(exchange, written=True)
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=text_of(found))], structured_content=found
+            content=[types.TextContent(type="text", text=text_of(found))],
+            structured_content=shown(found),
         )
 
     async def _called(
