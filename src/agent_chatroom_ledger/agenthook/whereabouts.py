@@ -45,16 +45,19 @@ def _data_directory(environment: Mapping[str, str]) -> Path | None:
         from platformdirs import user_data_path
 
         return user_data_path(APPLICATION, appauthor=False)
-    base = environment.get("XDG_DATA_HOME", "")
-    if not base.strip():
-        base = os.path.expanduser("~/.local/share")  # noqa: PTH111 - a home need not be there
-    return Path(base) / APPLICATION if os.path.isabs(base) else None  # noqa: PTH117
+    base = _directory(environment, "XDG_DATA_HOME", "~/.local/share")
+    return None if base is None else base / APPLICATION
 
 
 def log_paths(root: Path | None, environment: Mapping[str, str]) -> tuple[Path, ...]:
     """Return where a failure may be written down, the best place first."""
-    state = environment.get("XDG_STATE_HOME", "")
-    if not state.strip():
-        state = os.path.expanduser("~/.local/state")  # noqa: PTH111 - a home need not be there
-    own = (Path(state) / APPLICATION / LOG,) if os.path.isabs(state) else ()  # noqa: PTH117
+    state = _directory(environment, "XDG_STATE_HOME", "~/.local/state")
+    own = () if state is None else (state / APPLICATION / LOG,)
     return own if root is None else (root / ".git" / "ledger" / LOG, *own)
+
+
+def _directory(environment: Mapping[str, str], variable: str, default: str) -> Path | None:
+    """Return the directory that a variable names, else the default; None without a home."""
+    named = environment.get(variable, "")
+    path = Path(named if named.strip() else os.path.expanduser(default))  # noqa: PTH111 - no error without a home
+    return path if path.is_absolute() else None
