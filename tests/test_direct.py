@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_chatroom_ledger import Conflict, InvalidInput, Ledger, Message, Room
+from agent_chatroom_ledger import Conflict, InvalidInput, Ledger, Message, Room, queuewalk
 from agent_chatroom_ledger.domain.direct import direct_id
 from agent_chatroom_ledger.limits import DIRECT_NAMES_MAX
 from tests.racing import race
@@ -168,6 +168,35 @@ def test_it_comes_back_where_its_place_is_taken(ledger: Ledger) -> None:
     sent = ana.dm(["Ben"], "2")
     assert sent.room.path == "rooms/direct/ana-ben_2"
     assert ana.dm(["Ben"], "3").message.n == 3
+
+
+def test_what_waits_in_an_archived_conversation_waits_until_it_is_back(ledger: Ledger) -> None:
+    ana, ben = ledger.agent("Ana"), ledger.agent("Ben")
+    ledger.archive_room(ana.dm(["Ben"], "1").room)
+    ana.dm(["Ben", "Cy"], "elsewhere")
+    assert [item.message.body for item in ben.inbox()] == ["elsewhere"]
+    ana.dm(["Ben"], "2")
+    assert [item.message.body for item in ben.inbox()] == ["1", "2"]
+
+
+def test_so_does_what_waits_in_one_that_is_archived_at_that_very_moment(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana, ben = ledger.agent("Ana"), ledger.agent("Ben")
+    room = ana.dm(["Ben"], "1").room
+    ana.dm(["Ben", "Cy"], "elsewhere")
+    ask, gone = queuewalk.queued, []
+
+    def archived_after(*args: Any, **options: Any) -> Any:
+        found = ask(*args, **options)
+        if not gone:
+            gone.append(ledger.archive_room(room))
+        return found
+
+    monkeypatch.setattr(queuewalk, "queued", archived_after)
+    assert [item.message.body for item in ben.inbox()] == ["elsewhere"]
+    ana.dm(["Ben"], "2")
+    assert [item.message.body for item in ben.inbox()] == ["1", "2"]
 
 
 def test_many_bring_it_back_at_once(ledger: Ledger, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from agent_chatroom_ledger.domain.delivery import age_prefix, age_seconds
 from agent_chatroom_ledger.domain.names import check_author
 from agent_chatroom_ledger.domain.order import order_key
 from agent_chatroom_ledger.domain.records import Message
+from agent_chatroom_ledger.errors import NotFound
 from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage.queue import LogKey, counts, queued, records_since
 from agent_chatroom_ledger.storage.receipts import Given, LowWater
@@ -176,14 +177,15 @@ class Taking:
             done = (*log, row.n) in beyond
             if not done:
                 room = rooms.setdefault(row.path, Room(self.ledger, row.path))
-                message = _message(room, row)
+                message, there = _found(room, row)
                 if message is not None and addressed_only and self.name not in message.to:
                     message, done = None, False
                 elif message is not None and len(walk.items) >= wanted:
                     walk.more = True
                     break
                 else:
-                    done = True
+                    # What waits in a room that was just archived waits until it is back.
+                    done = there
                 if message is not None:
                     walk.items.append(self._item(room, message))
             if done:
@@ -230,6 +232,15 @@ class Taking:
             prefix=age_prefix(age, self._stale_seconds),
             again=again,
         )
+
+
+def _found(room: Room, row: Waiting) -> tuple[Message | None, bool]:
+    """Return the message of a row, if it is one to give, and whether its room is there at all."""
+    try:
+        message = _message(room, row)
+        return message, message is not None or bool(room.reader().origins())
+    except NotFound:
+        return None, False
 
 
 def _message(room: Room, row: Waiting) -> Message | None:
