@@ -17,7 +17,7 @@ GEMINI: Final = "@google/gemini-cli"
 INSPECTOR: Final = "@modelcontextprotocol/inspector"
 INSTALL_SECONDS_MAX: Final = 900
 # Names another directory than one below that for temporary files.
-CACHE_VARIABLE: Final = "ROOMS_TEST_NPM"
+CACHE_VARIABLE: Final = "CLIENTS_NPM_CACHE"
 
 
 def program(package: str, version: str, name: str) -> Path:
