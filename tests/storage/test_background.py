@@ -11,8 +11,10 @@ import pytest
 
 from agent_chatroom_ledger.errors import Busy
 from agent_chatroom_ledger.storage import background, committer
+from agent_chatroom_ledger.storage.locks import FileLock
 from agent_chatroom_ledger.storage.writer import Writer
 from tests.faults.children import committers, wait_for_committers
+from tests.storage.processes import Silent
 from tests.storage.samples import bodies, git, say, write, write_room
 
 if TYPE_CHECKING:
@@ -71,19 +73,33 @@ def test_a_checkpoint_that_could_not_be_made_is_told_by_flush_and_made_later(
     write_room(writer)
     writer.flush()
     made: list[object] = []
-    checkpoint = writer.checkpoint
+    checkpoint = writer.checkpoint_when_quiet
 
-    def refused() -> None:
+    def refused(seconds: float) -> bool:
         made.append(None)
         if len(made) < 3:
             raise Busy("not now")
-        checkpoint()
+        return checkpoint(seconds)
 
-    monkeypatch.setattr(writer, "checkpoint", refused)
+    monkeypatch.setattr(writer, "checkpoint_when_quiet", refused)
     write(writer, say("one"))
     eventually(lambda: writer.problem is not None)
     eventually(lambda: writer.problem is None and settled(layout))
     assert len(made) >= 3
+
+
+def test_a_checkpoint_gives_way_to_who_writes_again(writer: Writer, layout: Layout) -> None:
+    """It would get the lock between two posts, and the next of them would wait for all of it."""
+    writer._background = Silent()
+    write_room(writer)
+    write(writer, say("one"))
+    held = FileLock(layout.locks / "commit.lock")
+    with held:
+        assert not writer.checkpoint_when_quiet(3600.0)
+    held.close()
+    assert not settled(layout)
+    assert writer.checkpoint_when_quiet(3600.0)
+    assert settled(layout)
 
 
 def test_in_group_mode_another_process_commits(group: Writer, layout: Layout) -> None:

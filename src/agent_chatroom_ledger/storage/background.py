@@ -113,8 +113,8 @@ class _Thread:
                 if self._group and time.monotonic() - self._last < IDLE_SECONDS:
                     writer.commit()
                     self._event.set()
-                else:
-                    writer.checkpoint()
+                elif not writer.checkpoint_when_quiet(IDLE_SECONDS):
+                    self._event.set()
                 writer.problem = None
             except LedgerError as error:
                 # Nothing is lost: the frames are in the journal. flush and close say it aloud.

@@ -160,13 +160,21 @@ class Committer:
         except (LedgerError, OSError) as error:
             self.problem = error
 
-    def checkpoint(self, views: Sequence[str] = ()) -> None:
+    def checkpoint(
+        self, views: Sequence[str] = (), unless: Callable[[], bool] | None = None
+    ) -> bool:
         """Commit what is pending, bring views, work tree and index up to date, make all durable.
 
         Does nothing when nothing happened since the last checkpoint, but for the views named.
+        False when `unless()` became true while somebody else held the lock.
         """
-        with self.lock:
+        if not self.lock.acquire(unless=unless):
+            return False
+        try:
             self.checkpoint_locked(views)
+        finally:
+            self.lock.release()
+        return True
 
     def _checkpoint_is_due(self) -> bool:
         header = self.intake.header

@@ -239,6 +239,16 @@ class Writer:
         with files.clear_errors("making a checkpoint"):
             self.committer.checkpoint(views)
 
+    def checkpoint_when_quiet(self, seconds: float) -> bool:
+        """Make a checkpoint unless something is written again before its turn has come.
+
+        Who waits for the commit lock while others post gets it between two posts, and they would
+        wait for him.
+        """
+        self._require_open()
+        with files.clear_errors("making a checkpoint"):
+            return self.committer.checkpoint(unless=lambda: self.quiet_seconds() < seconds)
+
     def flush(self) -> None:
         """Commit and checkpoint everything; raise what the background could not do."""
         self.checkpoint()
