@@ -14,6 +14,7 @@ from agent_chatroom_ledger.domain.pages import (
     PageWriter,
     day_of,
     is_page,
+    newest_page,
     page_name,
     page_order,
     paginate,
@@ -197,6 +198,27 @@ def test_names_are_by_day_and_sort_as_numbers() -> None:
         assert not is_page(name)
         with pytest.raises(Corrupt):
             page_order(name)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.builds(
+                "{:02d}-{:02d}.{}.md".format,
+                st.integers(1, 3),
+                st.integers(1, 3),
+                st.integers(0, 120),
+            ),
+            st.sampled_from(["README.md", "99-99.md", "99-99.07.md", "zz", "12-31.5.md.orig", ""]),
+            st.text(max_size=8),
+        )
+    )
+)
+def test_the_newest_page_is_found_among_whatever_lies_there(names: list[str]) -> None:
+    pages = [name for name in names if is_page(name)]
+    assert newest_page(names) == (max(pages, key=page_order) if pages else None)
+    with_year = [f"2026/{name}" for name in pages]
+    assert newest_page(with_year) == (max(with_year, key=page_order) if pages else None)
 
 
 def test_a_day_is_split_at_fifty_records_or_at_its_bytes() -> None:

@@ -153,6 +153,26 @@ def committed(place: Layout, store: Objects, files: dict[str, bytes]) -> str:
     return root
 
 
+def test_names_are_those_of_now_before_and_after_a_change_is_finished(store: Objects) -> None:
+    editor, pack = TreeEditor(store, NO_OBJECT), PackBuilder()
+    for step in (["a"], ["b/c", "d"], ["b/e", "a/f"]):
+        for path in step:
+            editor.write(path, b"x", pack)
+        if "a/f" in step:
+            assert sorted(editor.names("")) == ["a/", "b/", "d"]
+        editor.finish(pack)
+    assert sorted(editor.names("")) == ["a/", "b/", "d"]
+    assert sorted(editor.names("b")) == ["c", "e"]
+    editor.names("b").clear()
+    editor.remove("b/c")
+    assert editor.names("b") == ["e"]
+    editor.remove("d")
+    assert sorted(editor.names("")) == ["a/", "b/"]
+    editor.finish(pack)
+    assert sorted(editor.names("")) == ["a/", "b/"]
+    assert editor.names("b") == ["e"]
+
+
 def test_an_editor_without_files_is_the_empty_tree(store: Objects) -> None:
     editor, pack = TreeEditor(store, NO_OBJECT), PackBuilder()
     assert editor.finish(pack) == EMPTY_TREE

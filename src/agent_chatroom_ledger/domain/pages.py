@@ -97,6 +97,24 @@ def page_order(name: str) -> tuple[str, int]:
     return match[1], int(match[2])
 
 
+def newest_page(names: Iterable[str]) -> str | None:
+    """Return the last of some files' names by page_order, of those that are a page's; or None."""
+    left = list(names)
+    while left:
+        # Without leading zeros a longer number is a greater one, so that of the thousands of pages
+        # of a busy day only one has to be taken apart.
+        found = max(left, key=_rough_order)
+        if is_page(found):
+            return found
+        left = [name for name in left if is_page(name)]
+    return None
+
+
+def _rough_order(name: str) -> tuple[str, int, str]:
+    """Sort the names of pages, all with their year or all without it, as page_order does."""
+    return name.partition(".")[0], len(name), name
+
+
 def day_of(message: Message) -> str:
     """Return the day of a message, in UTC, as pages are named by it: ``2026/11-29``."""
     at = message.at

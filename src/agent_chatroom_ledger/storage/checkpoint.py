@@ -6,6 +6,7 @@ After it the work tree and git's index equal main (invariant 4).
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 from agent_chatroom_ledger.domain.frames import Frame, Header, ViewMark, encode_frame
@@ -312,17 +313,22 @@ class _Neighbours:
 
     def __init__(self, editor: Source) -> None:
         self._editor = editor
+        self._known: dict[str, list[tuple[bytes, str]]] = {}
 
-    def _ordered(self, directory: str) -> list[str]:
-        return sorted(
-            self._editor.names(directory), key=lambda n: n.encode("utf-8", "surrogateescape")
-        )
+    def _ordered(self, directory: str) -> list[tuple[bytes, str]]:
+        """Return the names in a directory with their bytes, by which git sorts; read once."""
+        found = self._known.get(directory)
+        if found is None:
+            names = self._editor.names(directory)
+            found = sorted([(name.encode("utf-8", "surrogateescape"), name) for name in names])
+            self._known[directory] = found
+        return found
 
     def _last_below(self, directory: str) -> str | None:
         names = self._ordered(directory)
         if not names:
             return None
-        path = f"{directory}/{names[-1]}" if directory else names[-1]
+        path = f"{directory}/{names[-1][1]}" if directory else names[-1][1]
         return self._last_below(path[:-1]) if path.endswith("/") else path
 
     def last(self) -> str | None:
@@ -336,11 +342,11 @@ class _Neighbours:
         while True:
             head, slash, rest = name.partition("/")
             own = (head + slash).encode("utf-8", "surrogateescape")
-            earlier = [
-                n for n in self._ordered(directory) if n.encode("utf-8", "surrogateescape") < own
-            ]
-            if earlier:
-                found = f"{directory}/{earlier[-1]}" if directory else earlier[-1]
+            ordered = self._ordered(directory)
+            place = bisect_left(ordered, (own, ""))
+            if place:
+                earlier = ordered[place - 1][1]
+                found = f"{directory}/{earlier}" if directory else earlier
                 best = self._last_below(found[:-1]) if found.endswith("/") else found
             if not slash:
                 return best

@@ -289,6 +289,10 @@ class Objects:
         """Return the entries of a tree in git's order."""
         return parse_tree(self.data(oid, TREE))
 
+    def raw_tree(self, oid: str) -> list[RawEntry]:
+        """Return the entries of a tree as its bytes say them."""
+        return raw_entries(self.data(oid, TREE))
+
     def blob(self, oid: str) -> bytes:
         """Return the bytes of a blob."""
         return self.data(oid, BLOB)

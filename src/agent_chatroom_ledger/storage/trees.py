@@ -11,7 +11,13 @@ import binascii
 import hashlib
 from typing import TYPE_CHECKING
 
-from agent_chatroom_ledger.storage.objects import FILE_MODE, NO_OBJECT, TREE
+from agent_chatroom_ledger.storage.objects import (
+    FILE_MODE,
+    NO_OBJECT,
+    TREE,
+    raw_entries,
+    tree_entry,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -33,7 +39,7 @@ def hash_object(kind: bytes, data: bytes | bytearray) -> bytes:
 class Node:
     """One directory: its tree object's bytes, and where in them each entry's id stands."""
 
-    __slots__ = ("children", "data", "oid", "pending", "spots", "trees")
+    __slots__ = ("children", "data", "listing", "oid", "pending", "spots", "trees")
 
     def __init__(self, data: bytes, oid: bytes | None) -> None:
         """Take over the bytes of a tree object."""
@@ -41,21 +47,32 @@ class Node:
         self.oid = oid
         self.children: dict[bytes, Node] = {}
         self.pending: dict[bytes, bytes | Node | None] = {}
+        self.listing: list[str] | None = None  # what `names` gave, until an entry comes or goes
         self._parse()
 
     def _parse(self) -> None:
         spots: dict[bytes, int] = {}
         trees: set[bytes] = set()
-        data, start, size = bytes(self.data), 0, len(self.data)
-        while start < size:
-            nul = data.index(b"\0", start)
-            mode, _, name = data[start:nul].partition(b" ")
-            spots[name] = nul + 1
+        at = 0
+        for mode, name, _ in raw_entries(bytes(self.data)):
+            at += len(mode) + len(name) + 2
+            spots[name] = at
             if mode == b"40000":
                 trees.add(name)
-            start = nul + 21
+            at += 20
         self.spots = spots
         self.trees = trees
+        self.listing = None
+
+    def names(self) -> list[str]:
+        """Return the names of the entries as they are, directories with a slash."""
+        if self.listing is None:
+            trees = self.trees
+            self.listing = [
+                name.decode("utf-8", "surrogateescape") + ("/" if name in trees else "")
+                for name in self.spots
+            ]
+        return self.listing
 
     def _entry(self, name: bytes) -> tuple[int, int]:
         """Return where an entry starts and ends."""
@@ -144,6 +161,8 @@ class TreeEditor:
         node = self._find(directory)
         if node is None:
             return []
+        if not node.pending:
+            return list(node.names())
         kinds = {name: name in node.trees for name in node.spots}
         for name, value in node.pending.items():
             if value is None:
@@ -310,10 +329,13 @@ def differences(
     """
     if old == new:
         return
-    before = {} if old == NO_OBJECT else {e.name: e for e in objects.tree(old)}
-    after = {} if new == NO_OBJECT else {e.name: e for e in objects.tree(new)}
-    for name in sorted(before.keys() | after.keys()):
-        a, b = before.get(name), after.get(name)
+    before = set() if old == NO_OBJECT else set(objects.raw_tree(old))
+    after = set() if new == NO_OBJECT else set(objects.raw_tree(new))
+    # Of thousands of entries few differ: only those are decoded.
+    gone = {entry.name: entry for entry in map(tree_entry, before - after)}
+    come = {entry.name: entry for entry in map(tree_entry, after - before)}
+    for name in sorted(gone.keys() | come.keys()):
+        a, b = gone.get(name), come.get(name)
         if a == b:
             continue
         path = f"{prefix}{name}"

@@ -43,9 +43,9 @@ class TreeViewReader:
         directory = f"{self._room}/view"
         years = sorted(n for n in self._source.names(directory) if n.endswith("/"))
         for year in reversed(years):
-            names = [n for n in self._source.names(f"{directory}/{year[:-1]}") if views.is_page(n)]
-            if names:
-                name = f"{year}{max(names, key=views.page_order)}"
+            newest = views.newest_page(self._source.names(f"{directory}/{year[:-1]}"))
+            if newest is not None:
+                name = f"{year}{newest}"
                 data = self._source.read(f"{directory}/{name}")
                 return None if data is None else (name, data)
         return None
