@@ -306,7 +306,8 @@ def _bounded(name: str, measure: str, value: float, bound: float, rounds: list[f
 
 def hook(scale: Scale) -> list[Row]:
     """`rooms hook agent` as a whole process beside importing click: nothing, and five, to tell."""
-    root = ledgers.made(scale, "hundred", messages=100, rooms=1)
+    # Enough for five to be told every time.
+    root = ledgers.made(scale, "hook", messages=200, rooms=1)
     directory = scale.fresh("project")
     directory.mkdir()
     event = {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from agent_chatroom_ledger.storage.layout import Layout
 
-SCHEMA = 3
+SCHEMA = 4
 WAIT_SECONDS_MAX = 30.0
 _ASKED_MAX = 500  # ids in one question: SQLite takes at least 999 values
 # Tables that a read-only index copies into memory; it leaves the large `records` where it is.
@@ -48,8 +48,8 @@ CREATE TABLE IF NOT EXISTS history (
     log_id INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (log_id, n)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS records (
     log_id INTEGER NOT NULL, n INTEGER NOT NULL, id INTEGER NOT NULL, correlation TEXT, cause TEXT,
-    at INTEGER NOT NULL, author TEXT NOT NULL, PRIMARY KEY (log_id, n)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS records_by_at ON records (at) WHERE at > 0;
+    at INTEGER, author TEXT NOT NULL, PRIMARY KEY (log_id, n)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS records_by_at ON records (at) WHERE at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS records_by_id ON records (id);
 CREATE INDEX IF NOT EXISTS records_by_correlation ON records (correlation)
     WHERE correlation IS NOT NULL;

@@ -131,7 +131,7 @@ class Filler:
         last, last_id, last_at = 0, "", ""
         newest_at = self._newest_at(log_id) if speech else 0
         history: list[tuple[int, int]] = []
-        rows: list[tuple[int, int, int, str | None, str | None, int, str]] = []
+        rows: list[tuple[int, int, int, str | None, str | None, int | None, str]] = []
         recipients: list[tuple[str, int, int]] = []
         for n, line in lines:
             last = n
@@ -143,7 +143,7 @@ class Filler:
                 history.append((log_id, n))
                 continue
             last_id, last_at = record.id, record.at
-            at = 0
+            at: int | None = None
             if not speech and record.kind in CHANGES_MEMBERS:
                 self._attended.add(reading.room_of(log))
             if record.n != n or is_history(record.kind):
@@ -235,7 +235,7 @@ class Filler:
         Within a log the index's times never run back, as positions never do, whatever a foreign
         writer put there.
         """
-        query = "SELECT at FROM {}.records WHERE log_id = ? AND at > 0 ORDER BY n DESC LIMIT 1"
+        query = "SELECT at FROM {}.records WHERE log_id = ? AND at IS NOT NULL ORDER BY n DESC LIMIT 1"
         found = (self._link.execute(query.format(s), (log_id,)).fetchone() for s in self._schemas)
         return max((int(row[0]) for row in found if row), default=0)
 

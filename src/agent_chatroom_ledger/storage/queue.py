@@ -80,7 +80,7 @@ _SOURCE: Final = """
     FROM {schema}.records AS r INDEXED BY records_by_at
     CROSS JOIN main.logs AS l ON l.log_id = r.log_id
     CROSS JOIN main.rooms AS p ON p.path = l.room
-    WHERE r.at > :low AND r.at > 0 AND r.n <= l.last AND r.author <> :me
+    WHERE r.at > :low AND r.n <= l.last AND r.author <> :me
     AND (:room = '' OR l.room = :room)
     AND r.n > coalesce((SELECT d.n FROM temp.done AS d WHERE d.log_id = r.log_id), 0)
     AND ({member} OR {addressed})"""
@@ -204,7 +204,7 @@ def records_since(index: Index, after: int, through: int, limit: int = 1_000) ->
         return sum(
             link.execute(
                 f"SELECT count(*) FROM (SELECT 1 FROM {schema}.records INDEXED BY records_by_at"  # noqa: S608 - ours
-                " WHERE at > 0 AND at > ? AND at <= ? LIMIT ?)",
+                " WHERE at > ? AND at <= ? LIMIT ?)",
                 (after, through, limit),
             ).fetchone()[0]
             for schema in _schemas(link)
@@ -223,7 +223,7 @@ def _newest(link: sqlite3.Connection, origin: str) -> int:
         row = link.execute(
             f"SELECT r.at FROM {schema}.records AS r INDEXED BY records_by_at"  # noqa: S608 - ours
             " CROSS JOIN main.logs AS l ON l.log_id = r.log_id"
-            " WHERE r.at > 0 AND l.origin = ? AND r.n <= l.last ORDER BY r.at DESC LIMIT 1",
+            " WHERE r.at IS NOT NULL AND l.origin = ? AND r.n <= l.last ORDER BY r.at DESC LIMIT 1",
             (origin,),
         ).fetchone()
         newest = max(newest, row[0] if row else 0)
@@ -237,7 +237,7 @@ def _beginning(link: sqlite3.Connection, me: str) -> int:
         joined = f"SELECT min(joined_at) FROM {schema}.memberships WHERE name = ?"  # noqa: S608 - ours
         addressed = (
             f"SELECT min(at) FROM {schema}.recipients JOIN {schema}.records USING (log_id, n)"  # noqa: S608 - ours
-            " WHERE name = ? AND at > 0"
+            " WHERE name = ?"
         )
         for query in (joined, addressed):
             (found,) = link.execute(query, (me,)).fetchone()
