@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent_chatroom_ledger.domain.direct import answered, check_addressees, is_direct
 from agent_chatroom_ledger.domain.names import check_author
 from agent_chatroom_ledger.domain.records import is_history
-from agent_chatroom_ledger.errors import Conflict, InvalidInput
+from agent_chatroom_ledger.errors import Conflict, InvalidInput, NotFound
 from agent_chatroom_ledger.limits import LIST_ROOMS_MAX
 from agent_chatroom_ledger.sending import Sender
 
@@ -316,14 +316,13 @@ class Agent:
         from agent_chatroom_ledger.direct import direct_room
 
         for left in reversed(range(_TRIES_MAX)):
-            room = direct_room(self._ledger, self._name, others, self._sender.require_left)
-            reply = None
-            if answering is not None and answering[0].id == room.id:
-                reply = answering[1]
             try:
+                room = direct_room(self._ledger, self._name, others, self._sender.require_left)
+                same = answering is not None and answering[0].id == room.id
+                reply = answering[1] if answering is not None and same else None
                 return self._send(room, body, {**fields, "to": tuple(others), "reply_to": reply})
-            except Conflict as error:
-                if error.code != "archived" or not left:
+            except (Conflict, NotFound) as error:
+                if error.code not in {"archived", "not_found"} or not left:
                     raise
             # Readers see it as archived, and so as one to bring back, after the next checkpoint.
             self._ledger.flush()
