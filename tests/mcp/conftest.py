@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -20,7 +21,7 @@ from agent_chatroom_ledger.mcp.speakers import House, NamedSpeaker
 from mcp import Client
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 # The two generations of the protocol: with a handshake, and with an envelope on every request.
@@ -200,3 +201,11 @@ def over_http(root: Path, name: str | None, *words: str) -> Iterator[str]:
         process.terminate()
         process.wait(SECONDS_MAX)
         process.stdout.close()
+
+
+def until(come: Callable[[], bool]) -> None:
+    """Wait for something that comes soon."""
+    end = time.monotonic() + SECONDS_MAX
+    while not come():
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -16,10 +16,14 @@ from mcp.types import JSONRPCNotification, JSONRPCRequest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from agent_chatroom_ledger import __version__
+from agent_chatroom_ledger.errors import NotFound
 from agent_chatroom_ledger.limits import MCP_MESSAGE_BYTES_MAX
 from agent_chatroom_ledger.mcp.greeting import HANDSHAKE_VERSIONS, Wire
 from agent_chatroom_ledger.mcp.server import Service, build
 from agent_chatroom_ledger.mcp.speakers import House, NamedSpeaker
+
+if TYPE_CHECKING:
+    from agent_chatroom_ledger import Ledger
 
 CLIENT = {"name": "pytest", "version": "1"}
 ASKED = (*HANDSHAKE_VERSIONS, "1999-01-01")
@@ -32,6 +36,10 @@ def requests(version: str) -> list[dict[str, Any]]:
         {"jsonrpc": "2.0", "id": "a", "method": "ping"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}},
     ]
+
+
+def no_ledger() -> Ledger:
+    raise NotFound("Nothing of this needs a ledger.")
 
 
 class Conversation:
@@ -64,7 +72,7 @@ def test_the_versions_are_those_of_the_sdk() -> None:
 @pytest.mark.parametrize("version", ASKED)
 async def test_the_answers_are_those_of_the_sdk(version: str) -> None:
     early = Conversation(*lines_of(requests(version)))
-    house = House(lambda: pytest.fail("nothing of this needs a ledger"))
+    house = House(no_ledger)
     server = build(Service(house, NamedSpeaker(house, "ana")))
     late = []
     streams = create_client_server_memory_streams()

@@ -6,7 +6,6 @@ import json
 import signal
 import socket
 import subprocess
-import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +25,11 @@ from tests.mcp.conftest import (
     Tools,
     environment,
     over_http,
+    until,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from agent_chatroom_ledger.agents import Agent
@@ -266,14 +266,6 @@ def post(url: str, document: dict[str, Any] = INITIALIZE, **headers: str) -> htt
 def wakes(agent: Agent) -> bool:
     """Tell whether somebody waits."""
     return "wakes" in [one.reach for one in agent.who()]
-
-
-def until(come: Callable[[], bool]) -> None:
-    """Wait for something that comes soon."""
-    end = time.monotonic() + SECONDS_MAX
-    while not come():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -21,6 +21,7 @@ from tests.mcp.conftest import (
     Piped,
     Tools,
     environment,
+    until,
 )
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ def test_the_name_is_that_of_the_client_and_is_claimed_while_it_runs(root: Path)
         agent = ledger.agent("watcher")
         with Piped(root, "ana") as server:
             server.shake()
+            # Before any call: the client has introduced itself.
+            until(lambda: bool(agent.who()))
             assert server.call("rooms_who") == {"you": "ana", "others": []}
             (here,) = agent.who()
             assert (here.name, here.process, here.doors) == ("ana", os.getpid(), ("mcp",))
@@ -119,6 +122,19 @@ def test_the_name_is_that_of_the_client_and_is_claimed_while_it_runs(root: Path)
             server.process.stdin.close()
             assert server.process.wait(SECONDS_MAX) == 0
         assert agent.who() == []
+
+
+def test_with_auto_join_off_only_who_takes_part_is_here(root: Path) -> None:
+    with Ledger.open(root) as ledger:
+        ledger.layout.config.write_text("auto_join = false\n")
+        agent = ledger.agent("watcher")
+        with Piped(root, "ana") as server:
+            server.shake()
+            assert server.call("rooms_who")["you"] == "ana"
+            assert server.call("rooms_inbox") == {"messages": [], "waiting": 0}
+            assert agent.who() == []
+            server.call("rooms_create", title="Review")
+            assert [one.name for one in agent.who()] == ["ana"]
 
 
 def test_a_second_client_of_one_name_speaks_beside_the_first(root: Path) -> None:

@@ -6,7 +6,7 @@ not found", and because a tool list that models read should be no longer than it
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +34,16 @@ from mcp import types
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from anyio.abc import TaskGroup
     from mcp.server import ServerRequestContext
+    from mcp.server.context import CallNext, HandlerResult
 
     from agent_chatroom_ledger.mcp.speakers import House, Speaker
 
     Context = ServerRequestContext[Any, Any]
 
+# With these a client introduces itself, in one generation of the protocol and in the other.
+_INTRODUCTIONS = frozenset({"notifications/initialized", "server/discover"})
 # Calls after which the agent is one of those who are here, whatever the settings say.
 _JOINING = frozenset({"rooms_create", "rooms_join", "rooms_post", "rooms_dm", "rooms_reply_all"})
 
@@ -54,6 +58,7 @@ class Service:
         self.threads = anyio.CapacityLimiter(MCP_CALLS_MAX)
         self.updates = Updates(house, self.threads)
         self.resources = Resources(house, self.threads)
+        self._background: TaskGroup
 
     async def list_tools(
         self, _ctx: Context, _params: types.PaginatedRequestParams | None
@@ -118,6 +123,32 @@ class Service:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(lambda: exchange.settle(written=written))
 
+    # --- presence ------------------------------------------------------------------------------
+
+    async def arrival(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Let an agent be here as soon as its client has introduced itself.
+
+        Where there is no ledger yet, or the settings say otherwise, it is not; a call makes up
+        for it.
+        """
+        if ctx.method in _INTRODUCTIONS:
+            exchange = _exchange_of(ctx.request)
+            speaker = self.speaker if exchange is None else exchange.speaker
+            self._background.start_soon(self._arrive, speaker, _client_of(ctx))
+        return await call_next(ctx)
+
+    async def _arrive(self, speaker: Speaker, said: ClientInfo | None) -> None:
+        with suppress(LedgerError, OSError):
+            await to_thread.run_sync(speaker.agent, said, limiter=self.threads)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Do what goes on beside the requests, for as long as the block lasts."""
+        async with anyio.create_task_group() as group, self.updates.watching():
+            self._background = group
+            yield
+            group.cancel_scope.cancel()
+
     # --- prompt --------------------------------------------------------------------------------
 
     async def list_prompts(
@@ -154,11 +185,11 @@ def build(service: Service) -> Server[Any]:
 
     @asynccontextmanager
     async def lifespan(_: Server[Any]) -> AsyncIterator[None]:
-        async with service.updates.watching():
+        async with service.running():
             yield
 
     resources, updates = service.resources, service.updates
-    return Server(
+    server = Server(
         wording.SERVER_NAME,
         version=__version__,
         title=wording.SERVER_TITLE,
@@ -176,6 +207,8 @@ def build(service: Service) -> Server[Any]:
         on_list_prompts=service.list_prompts,
         on_get_prompt=service.get_prompt,
     )
+    server.middleware.append(service.arrival)
+    return server
 
 
 def _input_schema(name: str) -> dict[str, Any] | None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # How long one waits where there is no ledger yet, and how long changes are gathered.
 _RETRY_SECONDS = 1.0
-_GATHER_SECONDS = 0.05
+_GATHER_SECONDS = 0.2
 
 
 class Bus(InMemorySubscriptionBus):
