@@ -238,8 +238,9 @@ def _found(room: Room, row: Waiting) -> tuple[Message | None, bool]:
     """Return the message of a row, if it is one to give, and whether its room is there at all."""
     try:
         # From here on the room knows its id, whatever becomes of it before the receipt is written.
-        message = _message(room, row) if room.id == row.room else None
-        return message, message is not None or bool(room.reader().origins())
+        there = room.id == row.room
+        message = _message(room, row) if there else None
+        return message, there and (message is not None or bool(room.reader().origins()))
     except NotFound:
         return None, False
 
