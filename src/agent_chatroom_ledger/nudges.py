@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from agent_chatroom_ledger.domain.records import is_history
 from agent_chatroom_ledger.inbox import peek
 from agent_chatroom_ledger.limits import DELIVER_MAX, STOP_BLOCKS_MAX
+from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage import involvement, nudgefile, processes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_chatroom_ledger.domain.identities import ProcessId
-    from agent_chatroom_ledger.inbox import Item
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.storage.nudgefile import Nudges
 
@@ -30,6 +31,14 @@ STATUS = "status"
 _LOOK_SECONDS = 1.0
 # A stop that is blocked by another hook of the same client is no idleness.
 _SETTLING_SECONDS = 1.0
+
+
+class Place(NamedTuple):
+    """A record: its room's id, its origin and its number."""
+
+    room: str
+    origin: str
+    n: int
 
 
 def is_involved(ledger: Ledger, name: str) -> bool:
@@ -61,7 +70,7 @@ def held_back(ledger: Ledger, name: str, session: str | None, *, goes_on: bool) 
     before, so that a client which is killed is not blocked again. Raises Busy or Forbidden when
     that cannot be noted: then it may stop.
     """
-    items = [item for item in _waiting(ledger, name, addressed_only=True) if _asks(item)]
+    items = _naming(ledger, name)
     if not items:
         return 0
 
@@ -116,7 +125,18 @@ def wait_to_wake(
 
 
 def _woken(ledger: Ledger, name: str, session: str | None) -> int:
-    items = [item for item in _waiting(ledger, name) if item.message.kind != STATUS]
+    items = list(
+        dict.fromkeys(
+            [
+                *_naming(ledger, name),
+                *(
+                    Place(item.room.id, item.message.origin, item.message.n)
+                    for item in peek(ledger, name, max=DELIVER_MAX)
+                    if item.message.kind != STATUS
+                ),
+            ]
+        )
+    )
     known = nudgefile.load(ledger.layout, _key(name, session))
     if not _fresh(known, items):
         return 0
@@ -128,31 +148,42 @@ def _woken(ledger: Ledger, name: str, session: str | None) -> int:
     return 0 if after is None else len(items)
 
 
-def _waiting(ledger: Ledger, name: str, *, addressed_only: bool = False) -> Sequence[Item]:
-    """Return what waits; of very much the oldest, and the oldest of what names the agent."""
-    items = peek(ledger, name, max=DELIVER_MAX, addressed_only=addressed_only)
-    if len(items) < DELIVER_MAX or addressed_only:
-        return items
-    more = peek(ledger, name, max=DELIVER_MAX, addressed_only=True)
-    known = {_place(item) for item in items}
-    return [*items, *(item for item in more if _place(item) not in known)]
+def _naming(ledger: Ledger, name: str) -> list[Place]:
+    """Return what waits, names the agent and is no ``status``; of very much the oldest.
+
+    Asked for itself, since rooms may hold any number of messages that name nobody.
+    """
+    receipts = ledger.receipts
+    low = receipts.low_water(name)
+    rows = involvement.addressed_to(
+        ledger.index, name, low=low.at if low else 0, mark=low.mark if low else "-"
+    )
+    if not rows:
+        return []
+    places, beyond = receipts.places(name), receipts.beyond(name)
+    found: list[Place] = []
+    for row in rows:
+        place = Place(row.room, row.origin, row.n)
+        if row.n <= places.get((row.room, row.origin), 0) or place in beyond:
+            continue
+        room = Room(ledger, row.path)
+        message = room.reader().find(row.origin, row.n)
+        if message is None or message.kind == STATUS or is_history(message.kind):
+            continue
+        if name in message.to and not room.policy().excludes(row.origin, row.n):
+            found.append(place)
+            if len(found) == DELIVER_MAX:
+                break
+    return found
 
 
-def _asks(item: Item) -> bool:
-    return item.addressed and item.message.kind != STATUS
+def _fresh(known: Nudges, items: Sequence[Place]) -> bool:
+    return any(not known.knows(*place) for place in items)
 
 
-def _place(item: Item) -> tuple[str, str, int]:
-    return item.room.id, item.message.origin, item.message.n
-
-
-def _fresh(known: Nudges, items: Sequence[Item]) -> bool:
-    return any(not known.knows(*_place(item)) for item in items)
-
-
-def _told(known: Nudges, items: Sequence[Item], blocks: int) -> Nudges:
+def _told(known: Nudges, items: Sequence[Place], blocks: int) -> Nudges:
     through = {room: dict(origins) for room, origins in known.through.items()}
-    for room, origin, n in map(_place, items):
+    for room, origin, n in items:
         origins = through.setdefault(room, {})
         origins[origin] = max(n, origins.get(origin, 0))
     return msgspec.structs.replace(known, blocks=blocks, through=through)
