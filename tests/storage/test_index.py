@@ -197,6 +197,26 @@ def test_generations_that_are_gone_are_no_loss(filled: Ledger) -> None:
     fresh.close()
 
 
+def test_how_far_the_file_lags_counts_all_generations(filled: Ledger) -> None:
+    index, room = filled.index, filled.room("design-review")
+    index.follow()
+    assert index.behind_bytes() == 0
+    for _ in range(2):
+        room.post("Ann", "x" * 10_000)
+        filled.flush()  # the next generation begins
+    reader = Index(filled.layout, writable=False)
+    behind = index.behind_bytes()
+    assert behind is not None
+    assert 20_000 < behind < 30_000
+    assert reader.behind_bytes() == behind
+    for generation in journal.generations(filled.layout)[:-1]:
+        journal.generation_path(filled.layout, generation).unlink()
+    assert (index.behind_bytes() or 0) > 1 << 30  # all rooms are compared
+    index.follow()
+    assert index.behind_bytes() == 0
+    reader.close()
+
+
 def test_an_archived_room_is_forgotten_and_comes_back(filled: Ledger) -> None:
     """Its records stay in the file, and no answer is about them until it is restored."""
     index, place = filled.index, "rooms/design-review"

@@ -98,9 +98,9 @@ class Index:
             self._seen = self._rooms = self._heads = None
 
     def behind_bytes(self) -> int | None:
-        """Return how much of the newest generation the file lacks; None without a sound file.
+        """Return how much of the journal the file lacks; None without a sound file.
 
-        More than any generation has where main moved without frames: all rooms are compared then.
+        More than any journal has where all rooms have to be compared.
         """
         if not self._layout.index_db.is_file():
             return None
@@ -110,13 +110,14 @@ class Index:
                 return None
             generation, offset, _ = self._place(connection)
             known = indexfile.mark_of(connection)
-        if known != foreign.read(self._layout):
-            return _BEHIND_ALL_BYTES
         kept = journal.generations(self._layout)
-        if not kept:
-            return 0
-        size = journal.generation_path(self._layout, kept[-1]).stat().st_size
-        return size - offset if generation == kept[-1] else size
+        if known != foreign.read(self._layout) or (kept and generation not in kept):
+            return _BEHIND_ALL_BYTES
+        newer = (journal.generation_path(self._layout, g) for g in kept if g >= generation)
+        try:
+            return sum(path.stat().st_size for path in newer) - offset if kept else 0
+        except FileNotFoundError:  # taken away since
+            return _BEHIND_ALL_BYTES
 
     def rooms(self) -> list[RoomRow]:
         """Return all rooms, by path."""
