@@ -174,6 +174,15 @@ def test_what_the_client_could_not_use_is_refused(text: str, line: int | None, w
         assert f"line {line}" in refused.value.message
 
 
+def test_deep_nesting_is_edited_up_to_what_is_read_at_all() -> None:
+    text = '{"a":' + "[" * 100 + "]" * 100 + "}"
+    assert document().disconnected(document().connected(text)) == text
+    for depth in (700, 900, 990, 2_000):
+        text = '{"a":' + "[" * depth + "]" * depth + "}"
+        with pytest.raises(InvalidInput, match="too deeply"):
+            document().connected(text)
+
+
 def test_of_a_key_that_stands_twice_the_last_counts_as_it_does_for_the_client() -> None:
     text = '{"mcpServers": {"a": {}}, "mcpServers": {"b": {}}}'
     connected = document(hooks={}, allow=None).connected(text)

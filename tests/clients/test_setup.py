@@ -222,6 +222,10 @@ def test_what_is_no_file_is_left_alone(home: Home) -> None:
     with pytest.raises(InvalidInput, match="leads nowhere"):
         home.apply("claude")
     (home.path / ".gemini" / "settings.json").mkdir(parents=True)
+    (home.path / ".codex").mkdir()
+    os.mkfifo(home.path / ".codex" / "config.toml")
+    with pytest.raises(InvalidInput, match="not a file"):
+        home.apply("codex")
     with pytest.raises(InvalidInput, match="not a file"):
         home.apply("gemini")
     (home.path / ".cursor").write_text("", encoding="utf-8")

@@ -1,7 +1,7 @@
 """A model on the loopback interface that says what the test tells it to, and keeps what it heard.
 
-It speaks as much of Anthropic's Messages API and of OpenAI's Responses API as the clients need:
-streamed answers of a text or of one tool call.
+It speaks as much of Anthropic's Messages API, OpenAI's Responses API and Google's Gemini API as the
+clients need: streamed answers of a text or of one tool call.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Heard:
         names = []
         for tool in self.document.get("tools", []):
             name = tool.get("name", tool.get("type", ""))
-            inner = [part.get("name", "") for part in tool.get("tools", [])]
+            parts = tool.get("tools", tool.get("functionDeclarations", []))
+            inner = [part.get("name", "") for part in parts]
             names += [f"{name}{part}" for part in inner] if inner else [name]
         return names
 
@@ -60,7 +61,7 @@ Answer = Say | Use
 
 
 class FakeModel:
-    """Both APIs on a free port; `answer` decides on each request, `heard` keeps them all."""
+    """All APIs on a free port; `answer` decides on each request, `heard` keeps them all."""
 
     def __init__(self, answer: Callable[[Heard], Answer]) -> None:
         self.answer = answer
@@ -118,6 +119,15 @@ def _handler(model: FakeModel) -> type[BaseHTTPRequestHandler]:
             elif path == "/v1/responses":
                 document = json.loads(body)
                 self._stream(_responses(model.reply(path, document)), document)
+            elif path.lower().endswith("generatecontent"):
+                content = _gemini(model.reply(path, json.loads(body)))
+                if ":stream" in path:
+                    event = f"data: {json.dumps(content)}\r\n\r\n"
+                    self._send(200, "text/event-stream", event.encode())
+                else:
+                    self._send(200, "application/json", json.dumps(content).encode())
+            elif path.endswith(":countTokens"):
+                self._send(200, "application/json", b'{"totalTokens": 10}')
             elif path == "/v1/messages/count_tokens":
                 self._send(200, "application/json", b'{"input_tokens": 10}')
             else:
@@ -223,6 +233,22 @@ def _responses(answer: Answer) -> Iterator[dict[str, Any]]:
     }
     done = {**response, "status": "completed", "output": [item], "usage": usage}
     yield {"type": "response.completed", "response": done}
+
+
+def _gemini(answer: Answer) -> dict[str, Any]:
+    """Return the one piece of an answer of Google's Gemini API."""
+    if isinstance(answer, Say):
+        part: dict[str, Any] = {"text": answer.text}
+    else:
+        part = {"functionCall": {"name": answer.tool, "args": answer.arguments}}
+    content = {"role": "model", "parts": [part]}
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+    return {
+        "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": usage,
+        "modelVersion": "fake",
+        "responseId": "1",
+    }
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Gemini CLI's own `mcp list`, in a folder that is trusted and in one that is not."""
+"""Gemini CLI against a fake model, and its own `mcp list` in folders that are trusted or not."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.real_clients.conftest import QUESTION
+from tests.real_clients.fakemodel import Answer, FakeModel, Heard, Say, Use
 from tests.real_clients.programs import GEMINI, program
 
 if TYPE_CHECKING:
@@ -50,6 +52,39 @@ def test_the_server_is_listed_beside_what_was_there(world: World, gemini: Path) 
     assert settings.read_text(encoding="utf-8") == SETTINGS
     shown = world.run(gemini, "mcp", "list").stdout
     assert "rooms" not in shown
+
+
+def test_tools_are_listed_a_message_comes_through_the_hook_and_an_answer_goes_back(
+    review: World, gemini: Path
+) -> None:
+    settings = review.home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    text = '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'
+    settings.write_text(text, encoding="utf-8")
+    review.rooms("setup", "gemini", "--allow-tools", "--apply")
+    turns: list[Heard] = []
+
+    def answer(heard: Heard) -> Answer:
+        if not any("rooms_post" in name for name in heard.tools):
+            return Say("{}")  # another model is asked first which one is to answer
+        turns.append(heard)
+        if len(turns) == 1:
+            tool = next(name for name in heard.tools if name.endswith("rooms_post"))
+            body = {"room": "design-review", "body": "the parser", "to": ["Bob"]}
+            return Use(tool, body)
+        return Say("Answered.")
+
+    with FakeModel(answer) as model:
+        done = review.run(
+            *(gemini, "--skip-trust", "-p", "good morning"),
+            GEMINI_API_KEY="only-the-fake-model-hears-this",
+            GOOGLE_GEMINI_BASE_URL=model.url,
+            ROOMS_NAME="Ana",
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not model.failed
+    assert QUESTION in turns[0].text, done.stdout + done.stderr
+    assert review.bodies("design-review") == [f"Bob: {QUESTION}", "Ana: the parser"]
 
 
 def test_in_a_folder_that_is_not_trusted_the_server_is_disabled(world: World, gemini: Path) -> None:

@@ -81,15 +81,16 @@ def read(place: Place) -> str | None:
     """
     path = place.path
     try:
+        # Looked at first: opening a pipe would wait for somebody to write.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise unreadable(place, "it is not a file")
         with path.open("rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise unreadable(place, "it is not a file")
             data = file.read(CLIENT_FILE_BYTES_MAX + 1)
     except FileNotFoundError:
         if path.is_symlink():
             raise unreadable(place, "it is a link that leads nowhere") from None
         return None
-    except (IsADirectoryError, NotADirectoryError):
+    except NotADirectoryError:
         raise unreadable(place, "it is not a file") from None
     except PermissionError as error:
         raise not_writable(place, f"cannot be read ({error.strerror})") from error

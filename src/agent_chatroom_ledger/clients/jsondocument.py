@@ -191,7 +191,11 @@ class JsonDocument:
 
     def _check(self, before: JsonText, after: JsonText) -> None:
         """Refuse an edit that touched anything but ours; no known file gets here."""
-        if self._others(before.data) != self._others(after.data):
+        try:
+            same = self._others(before.data) == self._others(after.data)
+        except RecursionError:
+            raise unreadable(self.place, "it is nested too deeply") from None
+        if not same:
             raise uneditable(self.place, "what it holds")
 
     def _others(self, value: Any) -> Any:  # noqa: ANN401 - any value of a document

@@ -237,7 +237,11 @@ class TomlText:
             found = TomlText(self.place, self.bom + text)
         except InvalidInput:
             raise InvalidToml from None
-        if _filled(found.data) != _filled(meant):
+        try:
+            same = _filled(found.data) == _filled(meant)
+        except RecursionError:
+            raise unreadable(self.place, "it is nested too deeply") from None
+        if not same:
             raise InvalidToml
         return found
 
