@@ -231,12 +231,10 @@ def salvage(data: bytes) -> list[Frame]:
     """
     found: list[Frame] = []
     for line in data.split(b"\n")[:-1]:
-        frame = _whole(line)
-        if frame is None:
-            later = (_whole(line[match.start() :]) for match in _LINE_BEGINS.finditer(line, 1))
-            frame = next(filter(None, later), None)
-        if isinstance(frame, Frame):
-            found.append(frame)
+        begins = (0, *(match.start() for match in _LINE_BEGINS.finditer(line, 1)))
+        whole = next((one for at in begins if (one := _whole(line[at:])) is not None), None)
+        if isinstance(whole, Frame):
+            found.append(whole)
     return found
 
 
