@@ -13,7 +13,14 @@ from agent_chatroom_ledger import Ledger, queuewalk
 from agent_chatroom_ledger.domain.attendance import attendance
 from agent_chatroom_ledger.domain.delivery import is_for
 from agent_chatroom_ledger.errors import Busy, Corrupt, InvalidInput
-from agent_chatroom_ledger.inbox import discard, peek, take, waiting_count, waiting_counts
+from agent_chatroom_ledger.inbox import (
+    discard,
+    is_waiting,
+    peek,
+    take,
+    waiting_count,
+    waiting_counts,
+)
 from agent_chatroom_ledger.limits import DELIVER_MAX
 from agent_chatroom_ledger.storage.reading import OPERATIONS
 
@@ -318,6 +325,43 @@ def test_a_reader_of_the_ledger_hands_over_too(
         assert taken(reader, "Ben") == ["four"]
         assert waiting_count(reader, "Ben") == 0
     assert taken(ledger, "Ben") == []
+
+
+def test_a_file_that_others_bring_up_meanwhile_gives_nothing_twice(
+    ledger: Ledger, room: Room
+) -> None:
+    """A reader knows new records from the journal, and finds them in the file below as well."""
+    room.post("Ana", "one")
+    ledger.index.follow()
+    with Ledger.open(ledger.root, read_only=True) as reader:
+        assert looked(reader, "Ben") == ["one"]
+        room.post("Ana", "two", to=["Ben", "Dan"])
+        assert looked(reader, "Ben") == ["one", "two"]
+        ledger.index.follow()
+        assert looked(reader, "Ben") == ["one", "two"]
+        assert looked(reader, "Dan") == ["two"]
+        assert (waiting_count(reader, "Ben"), waiting_count(reader, "Dan")) == (2, 1)
+
+
+def test_a_renamed_agent_gets_what_came_to_its_old_name(
+    ledger: Ledger, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.post("Ana", "to the old name", to=["Old"])
+    room.post("Ana", "to the new name", to=["New"])
+    monkeypatch.setattr(
+        "agent_chatroom_ledger.presence.former_names",
+        lambda _, name: ("Old",) if name == "New" else (),
+    )
+    assert is_waiting(ledger, "New", ledger.create_room("Empty")) == (False, None)
+    with take(ledger, "New", max=1) as handover:
+        assert [(item.message.body, item.name) for item in handover] == [("to the old name", "Old")]
+        assert handover.more
+        assert handover.waiting() == 1
+        handover.confirm()
+    assert [receipt.name for receipt in ledger.receipts.of_record(room.message(1).id)] == ["Old"]
+    with take(ledger, "Old"):
+        # The old name's own door comes first.
+        assert taken(ledger, "New", lock_seconds=1) == ["to the new name"]
 
 
 @pytest.mark.broken_on_purpose  # a commit by hand adds what only a merge may

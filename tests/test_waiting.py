@@ -203,7 +203,7 @@ def test_another_door_of_the_name_is_waited_for(ledger: Ledger, room: Room) -> N
             take(ledger, "Ben", lock_seconds=0)
         held.close()
         item = await asyncio.wait_for(pending, SOON)
-        await stream.aclose()  # type: ignore[attr-defined] - a generator
+        await stream.aclose()
         return item.message.body
 
     assert asyncio.run(main()) == "hello"

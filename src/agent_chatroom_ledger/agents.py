@@ -16,7 +16,7 @@ from agent_chatroom_ledger.limits import LIST_ROOMS_MAX
 from agent_chatroom_ledger.sending import Sender
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Sequence
 
     from agent_chatroom_ledger.domain.records import Message
     from agent_chatroom_ledger.inbox import Handover, Item
@@ -289,7 +289,7 @@ class Agent:
 
         return receipts_of(self._ledger, record_id, self._name)
 
-    def messages(self, *, room: str | Room | None = None) -> AsyncIterator[Item]:
+    def messages(self, *, room: str | Room | None = None) -> AsyncGenerator[Item, None]:
         """Yield messages as they come, one at a time; it never ends.
 
         Each is noted as handed over when the caller asks for the next one; one at which the loop

@@ -16,6 +16,7 @@ from agent_chatroom_ledger.domain.names import check_author
 from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.limits import DELIVER_MAX
 from agent_chatroom_ledger.queuewalk import Item, Taking, Walk, counted
+from agent_chatroom_ledger.storage.files import clear_errors
 from agent_chatroom_ledger.storage.locks import FileLock
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class Handover:
     def confirm(self) -> None:
         """Note that the messages were handed over, all of them or none; then let go.
 
-        Raises InvalidInput when it was let go of before.
+        What came to an old name is noted in a step of its own. Raises InvalidInput when it was let
+        go of before.
         """
         if self._closed:
             raise InvalidInput("This hand-over is closed; take again.", code="closed")
@@ -140,12 +142,13 @@ def take(
             taking = Taking(ledger, one, room, count=left, door=door, session=session)
             lock = _lock_of(ledger, one)
             try:
-                # An old name's own door comes before ours.
-                if one == name:
-                    lock.acquire(seconds=lock_seconds)
-                elif not lock.try_acquire():
-                    lock.close()
-                    continue
+                with clear_errors("handing messages over"):
+                    # An old name's own door comes before ours.
+                    if one == name:
+                        lock.acquire(seconds=lock_seconds)
+                    elif not lock.try_acquire():
+                        lock.close()
+                        continue
             except BaseException:
                 lock.close()
                 raise
@@ -243,6 +246,7 @@ def _let_go(parts: Iterable[_Part]) -> None:
 def _lock_of(ledger: Ledger, name: str) -> FileLock:
     from hashlib import sha256
 
-    ledger.layout.locks.mkdir(parents=True, exist_ok=True)
+    with clear_errors("handing messages over"):
+        ledger.layout.locks.mkdir(parents=True, exist_ok=True)
     digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return FileLock(ledger.layout.locks / f"inbox-{digest}.lock")

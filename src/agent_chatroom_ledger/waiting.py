@@ -15,7 +15,7 @@ from agent_chatroom_ledger.inbox import is_waiting, peek, take
 from agent_chatroom_ledger.storage.watching import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from agent_chatroom_ledger.inbox import Item
     from agent_chatroom_ledger.ledger import Ledger
@@ -80,7 +80,7 @@ async def messages(
     room: Room | None = None,
     door: str = "python",
     session: str | None = None,
-) -> AsyncIterator[Item]:
+) -> AsyncGenerator[Item, None]:
     """Yield messages for a name as they come, each noted when the caller asks for the next.
 
     It looks at the journal from the event loop and uses no thread; a look takes microseconds, and

@@ -235,7 +235,9 @@ class Filler:
         Within a log the index's times never run back, as positions never do, whatever a foreign
         writer put there.
         """
-        query = "SELECT at FROM {}.records WHERE log_id = ? AND at IS NOT NULL ORDER BY n DESC LIMIT 1"
+        query = (
+            "SELECT at FROM {}.records WHERE log_id = ? AND at IS NOT NULL ORDER BY n DESC LIMIT 1"
+        )
         found = (self._link.execute(query.format(s), (log_id,)).fetchone() for s in self._schemas)
         return max((int(row[0]) for row in found if row), default=0)
 

@@ -83,7 +83,11 @@ _SOURCE: Final = """
     WHERE r.at > :low AND r.n <= l.last AND r.author <> :me
     AND (:room = '' OR l.room = :room)
     AND r.n > coalesce((SELECT d.n FROM temp.done AS d WHERE d.log_id = r.log_id), 0)
-    AND ({member} OR {addressed})"""
+    AND ({member} OR {addressed}){once}"""
+# Others go on writing to the file below an index in memory, which may have taken a record from the
+# journal itself.
+_ONCE: Final = """
+    AND NOT EXISTS (SELECT 1 FROM main.records AS o WHERE o.log_id = r.log_id AND o.n = r.n)"""
 
 
 # The same from a name's memberships and recipients, log by log: quicker where much waits, and
@@ -95,7 +99,7 @@ _IN_ROOMS: Final = """
     CROSS JOIN {schema}.records AS r ON r.log_id = l.log_id AND r.n <= l.last
     AND r.n > coalesce((SELECT d.n FROM temp.done AS d WHERE d.log_id = l.log_id), 0)
     WHERE (:room = '' OR m.room = :room) AND r.at > :low AND r.author <> :me
-    AND m.joined_at < r.at AND r.at < m.left_at"""
+    AND m.joined_at < r.at AND r.at < m.left_at{once}"""
 _BY_NAME: Final = """
     FROM {schema}.recipients AS t
     CROSS JOIN {schema}.records AS r ON r.log_id = t.log_id AND r.n = t.n
@@ -103,7 +107,7 @@ _BY_NAME: Final = """
     CROSS JOIN main.rooms AS p ON p.path = l.room
     WHERE t.name = :me AND (:room = '' OR l.room = :room) AND r.at > :low AND r.author <> :me
     AND r.n > coalesce((SELECT d.n FROM temp.done AS d WHERE d.log_id = r.log_id), 0)
-    AND NOT {member}"""
+    AND NOT {member}{once}"""
 _MINE: Final = "SELECT room, joined_at, left_at FROM main.memberships WHERE name = :me"
 _MINE_BELOW: Final = """SELECT room, joined_at, left_at FROM disk.memberships AS f
     WHERE f.name = :me AND NOT EXISTS
@@ -262,7 +266,9 @@ def _sources(link: sqlite3.Connection) -> list[str]:
     schemas = _schemas(link)
     member = f"{_MEMBER} OR {_MEMBER_BELOW}" if len(schemas) > 1 else _MEMBER
     return [
-        _SOURCE.format(schema=s, member=member, addressed=_ADDRESSED.format(schema=s))
+        _SOURCE.format(
+            schema=s, member=member, addressed=_ADDRESSED.format(schema=s), once=_once(s)
+        )
         for s in schemas
     ]
 
@@ -273,10 +279,14 @@ def _counted_sources(link: sqlite3.Connection) -> list[str]:
     memberships = f"{_MINE} UNION ALL {_MINE_BELOW}" if below else _MINE
     member = f"({_MEMBER} OR {_MEMBER_BELOW})" if below else _MEMBER
     return [
-        source.format(schema=schema, memberships=memberships, member=member)
+        source.format(schema=schema, memberships=memberships, member=member, once=_once(schema))
         for schema in schemas
         for source in (_IN_ROOMS, _BY_NAME)
     ]
+
+
+def _once(schema: str) -> str:
+    return "" if schema == "main" else _ONCE
 
 
 def _schemas(link: sqlite3.Connection) -> list[str]:
