@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dulwich.object_store import DiskObjectStore
+    from dulwich.pack import Pack
 
 
 class GitDirectory(Layout):
@@ -50,6 +51,7 @@ class PushedObjects(Objects):
         self._places = tuple(places) or (self._path,)
         self._stores: list[DiskObjectStore] = []
         self._readers: list[PackReader] | None = None
+        self._last: Pack | None = None  # the pack of an alternate that was read last
 
     def _get(self, oid: str) -> tuple[int, bytes]:
         if self._readers is None:
@@ -67,9 +69,9 @@ class PushedObjects(Objects):
         if not self._stores:
             self._stores = [DiskObjectStore(place) for place in self._places]
         name = ObjectID(oid.encode("ascii"))
-        if self._pack is not None:
+        if self._last is not None:
             try:
-                return self._pack.get_raw(name)
+                return self._last.get_raw(name)
             except KeyError:
                 pass
         for store in self._stores:
@@ -78,7 +80,7 @@ class PushedObjects(Objects):
                     found = pack.get_raw(name)
                 except KeyError:
                     continue
-                self._pack = pack
+                self._last = pack
                 return found
         for store in self._stores:
             try:
@@ -96,7 +98,7 @@ class PushedObjects(Objects):
                 store.close()
             self._stores, self._readers = [], None
             super().forget()
-            self._pack = None
+            self._last = None
 
     close = forget
 

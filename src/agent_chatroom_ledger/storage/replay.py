@@ -109,7 +109,7 @@ class ScratchPack(PackBuilder):
         del oid
         self.made = data
 
-    def blob(self, path: str, oid: bytes, data: bytes) -> None:
+    def blob(self, path: str | bytes, oid: bytes, data: bytes) -> None:
         """Keep a file's content."""
         del path
         self.held[oid.hex()] = (BLOB, data)
