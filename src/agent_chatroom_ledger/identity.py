@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.storage.processes import Ancestor
 
-__all__ = ["Client", "Identity", "find_client", "identify", "whoami"]
+__all__ = ["Client", "Identity", "find_client", "identify", "seated", "whoami"]
 
 HOOK = "hook"
 CLI = "cli"
@@ -78,6 +78,11 @@ def find_client(
         ),
         os.getpid() if pid is None else pid,
     )
+
+
+def seated(client: Client) -> Client:
+    """Return a client that lives in this very process, as those whom a server hosts do."""
+    return msgspec.structs.replace(client, process=processes.current())
 
 
 def identify(

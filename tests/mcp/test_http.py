@@ -6,7 +6,8 @@ import json
 import signal
 import socket
 import subprocess
-from contextlib import asynccontextmanager
+import time
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -132,37 +133,32 @@ def test_a_dead_client_is_noticed_and_what_it_was_to_get_comes_again(
     room = ledger.create_room("Review", members=["ana"])
     agent = ledger.agent("watcher")
     with over_http(root, "ana") as url:
-        host, port = url.removeprefix("http://").removesuffix("/mcp").split(":")
-        call = {
-            "jsonrpc": "2.0",
-            "id": 7,
-            "method": "tools/call",
-            "params": {
-                "name": "rooms_inbox",
-                "arguments": {"wait_seconds": 100},
-                "_meta": {
-                    "io.modelcontextprotocol/protocolVersion": MODERN,
-                    "io.modelcontextprotocol/clientCapabilities": {},
-                    "io.modelcontextprotocol/clientInfo": {"name": "pytest", "version": "1"},
-                },
-            },
-        }
-        body = json.dumps(call)
-        headers = {
-            **HEADERS,
-            "Host": f"{host}:{port}",
-            "Content-Length": str(len(body)),
-            "MCP-Protocol-Version": MODERN,
-            "Mcp-Method": "tools/call",
-            "Mcp-Name": "rooms_inbox",
-        }
-        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        with socket.create_connection((host, int(port))) as client:
-            client.sendall(f"POST /mcp HTTP/1.1\r\n{lines}\r\n{body}".encode())
+        with raw_call(url, "rooms_inbox", {"wait_seconds": 100}):
             until(lambda: wakes(agent))
         until(lambda: not wakes(agent))
         room.post("ben", "later")
         assert len(ledger.agent("ana").inbox(peek=True)) == 1
+
+
+def test_an_answer_that_was_not_read_to_its_end_was_not_handed_over(
+    root: Path, ledger: Ledger
+) -> None:
+    room = ledger.create_room("Review", members=["ana"])
+    # More than the system holds for a client that does not read.
+    ledger.layout.config.write_text("max_deliver_per_flush = 100\n")
+    for _ in range(60):
+        room.post("ben", "x" * 250_000)
+    with over_http(root, "ana") as url:
+        with raw_call(url, "rooms_inbox", {}, small=True) as client:
+            assert client.recv(10)
+            time.sleep(0.5)
+            assert len(ledger.agent("ana").inbox(100, peek=True)) == 60
+        until(lambda: len(ledger.agent("ana").take(100)) == 60)
+        with raw_call(url, "rooms_inbox", {}) as client:
+            while client.recv(1 << 20):
+                if ledger.agent("ana").inbox(1, peek=True) == []:
+                    break
+        assert ledger.agent("ana").inbox(peek=True) == []
 
 
 def test_off_loopback_every_request_needs_a_token(root: Path, ledger: Ledger) -> None:
@@ -261,6 +257,36 @@ def post(url: str, document: dict[str, Any] = INITIALIZE, **headers: str) -> htt
     """Post one message, by default the one that begins a session."""
     plain = {name.replace("_", "-"): value for name, value in headers.items()}
     return httpx2.post(url, json=document, headers={**HEADERS, **plain}, timeout=SECONDS_MAX)
+
+
+@contextmanager
+def raw_call(
+    url: str, tool: str, arguments: dict[str, Any], *, small: bool = False
+) -> Iterator[socket.socket]:
+    """Send a call over a connection of its own, whose answer nobody reads for us."""
+    host, port = url.removeprefix("http://").removesuffix("/mcp").split(":")
+    envelope = {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "pytest", "version": "1"},
+    }
+    params = {"name": tool, "arguments": arguments, "_meta": envelope}
+    body = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
+    headers = {
+        **HEADERS,
+        "Host": f"{host}:{port}",
+        "Content-Length": str(len(body)),
+        "MCP-Protocol-Version": MODERN,
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": tool,
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    with socket.socket() as client:
+        if small:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect((host, int(port)))
+        client.sendall(f"POST /mcp HTTP/1.1\r\n{lines}\r\n{body}".encode())
+        yield client
 
 
 def wakes(agent: Agent) -> bool:

@@ -104,6 +104,46 @@ def test_a_wait_holds_up_nothing_and_is_cancelled(root: Path) -> None:
             assert [one["body"] for one in taken["messages"]] == ["later"]
 
 
+def test_a_server_that_is_killed_while_it_waits_takes_nothing_with_it(root: Path) -> None:
+    with Ledger.open(root) as ledger:
+        room = ledger.create_room("Review", members=["ana"])
+        with Piped(root, "ana") as server:
+            server.shake()
+            server.request("tools/call", name="rooms_inbox", arguments={"wait_seconds": 100})
+            until(lambda: "wakes" in [one.reach for one in ledger.agent("ben").who()])
+            server.kill()
+            server.process.wait()
+            assert "wakes" not in [one.reach for one in ledger.agent("ben").who()]
+        room.post("ben", "hello")
+        assert [item.message.body for item in ledger.agent("ana").inbox(peek=True)] == ["hello"]
+
+
+def test_an_answer_that_was_not_read_to_its_end_was_not_handed_over(root: Path) -> None:
+    with Ledger.open(root) as ledger:
+        room = ledger.create_room("Review", members=["ana"])
+        # More than a pipe holds, so the server stands in the middle of its write.
+        message = room.post("ben", "x" * 200_000)
+        with Piped(root, "ana") as server:
+            server.shake()
+            number = server.request("tools/call", name="rooms_inbox", arguments={})
+            assert server.process.stdout is not None
+            assert server.process.stdout.read1(10)
+            (receipt,) = ledger.agent("ben").receipts(message.id).receipts
+            assert receipt.handed_at is None
+            server.kill()
+            server.process.wait()
+        assert len(ledger.agent("ana").inbox(peek=True)) == 1
+        with Piped(root, "ana") as server:
+            server.shake()
+            number = server.request("tools/call", name="rooms_inbox", arguments={})
+            answer = server.receive()
+            assert answer is not None
+            assert answer["id"] == number
+            until(lambda: ledger.agent("ana").inbox(peek=True) == [])
+        (receipt,) = ledger.agent("ben").receipts(message.id).receipts
+        assert (receipt.times, receipt.door) == (1, "mcp")
+
+
 def test_the_name_is_that_of_the_client_and_is_claimed_while_it_runs(root: Path) -> None:
     with Ledger.open(root) as ledger:
         agent = ledger.agent("watcher")

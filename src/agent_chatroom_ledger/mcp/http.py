@@ -36,12 +36,13 @@ if TYPE_CHECKING:
     Send = Callable[[Message], Awaitable[None]]
 
 PATH: Final = "/mcp"
-_TRANSPORT_KEY: Final = "agent_chatroom_ledger.transport"
+_LINE_KEY: Final = "agent_chatroom_ledger.line"
 # A client whose session rests so long is gone; so is a name that nobody used.
 _IDLE_SECONDS: Final = 1_800.0
 _TIDY_SECONDS: Final = 60.0
 _STOP_SECONDS_MAX: Final = 3
 _DRAIN_PAUSE_SECONDS: Final = 0.005
+_DRAIN_SECONDS_MAX: Final = 30.0
 
 
 class Voices:
@@ -115,7 +116,7 @@ class Door:
         exchange = Exchange(speaker)
         self._voices.active.add(exchange)
         try:
-            await _Way(exchange, receive, send, scope.get(_TRANSPORT_KEY)).served(
+            await _Way(exchange, receive, send, scope.get(_LINE_KEY)).served(
                 self.manager.handle_request, {**scope, SCOPE_KEY: exchange}
             )
         finally:
@@ -141,15 +142,16 @@ class _Way:
         exchange: Exchange,
         receive: Receive,
         send: Send,
-        transport: asyncio.Transport | None,
+        line: _Line | None,
     ) -> None:
         self._exchange = exchange
         self._receive = receive
         self._send = send
-        self._transport = transport
+        self._line = line
         self._status = 0
         self._gone = False
         self._ended = False
+        self._settled = False
 
     async def served(
         self, app: Callable[[Scope, Receive, Send], Awaitable[None]], scope: Scope
@@ -158,7 +160,7 @@ class _Way:
         try:
             await app(scope, self.receive, self.send)
         finally:
-            if not self._ended:
+            if not self._settled:
                 await self._settle(written=False)
 
     async def receive(self) -> Message:
@@ -179,38 +181,63 @@ class _Way:
         await self._send(message)
         if last:
             gone, self._ended = self._gone, True
-            written = not gone and self._status < 300 and await self._left()
-            await self._settle(written=written)
+            # The end of an answer reads like the end of its client: whoever sends is cancelled.
+            with anyio.CancelScope(shield=True):
+                written = not gone and self._status < 300 and await self._left()
+                await self._settle(written=written)
 
     async def _left(self) -> bool:
-        """Wait until the system has every byte; False when the client has gone before."""
-        transport = self._transport
-        if transport is None:
+        """Wait until the system has every byte; False when the client has gone or reads nothing.
+
+        Meanwhile nobody else hands over to this name, so a client that stopped is not waited for
+        long. What it was to get comes again.
+        """
+        line = self._line
+        if line is None:
             return False
-        while transport.get_write_buffer_size():
-            if transport.is_closing():
-                return False
+        end = time.monotonic() + _DRAIN_SECONDS_MAX
+        while line.transport.get_write_buffer_size():
+            # A line that breaks has nothing left to write; that it broke is told a moment later.
             await anyio.sleep(_DRAIN_PAUSE_SECONDS)
-        return True
+            if time.monotonic() > end:
+                return False
+        return not line.is_broken
 
     async def _settle(self, *, written: bool) -> None:
+        self._settled = True
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(partial(self._exchange.settle, written=written))
 
 
+class _Line:
+    """The connection of a client, and whether it has broken."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self.transport = transport
+        self.is_broken = False
+
+
 class _Protocol(H11Protocol):
-    """The protocol of a connection, which tells the application its transport."""
+    """The protocol of a connection, which tells the application of its line."""
+
+    _line: _Line | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as theirs
-        """Let every request of this connection know it."""
+        """Let every request of this connection know the line."""
         super().connection_made(transport)
-        app = self.app
+        app, line = self.app, _Line(transport)
 
         async def known(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
-            scope[_TRANSPORT_KEY] = transport
+            scope[_LINE_KEY] = line
             await app(scope, receive, send)
 
-        self.app = known
+        self.app, self._line = known, line
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Remember that it broke before it was closed."""
+        if self._line is not None:
+            self._line.is_broken = exc is not None
+        super().connection_lost(exc)
 
 
 class _Server(uvicorn.Server):

@@ -158,13 +158,16 @@ class OwnSpeaker:
 
             return find_client(self._environment, self._directory, door="mcp")
         from agent_chatroom_ledger.domain.identities import Client, pane_of
+        from agent_chatroom_ledger.identity import seated
 
-        return Client(
-            name="rooms mcp --http",
-            directory=self._directory,
-            pane=pane_of(self._environment),
-            door="mcp",
-            seat="http",
+        return seated(
+            Client(
+                name="rooms mcp --http",
+                directory=self._directory,
+                pane=pane_of(self._environment),
+                door="mcp",
+                seat="http",
+            )
         )
 
 
@@ -209,15 +212,12 @@ class NamedSpeaker:
 
     def _claim(self, ledger: Ledger, said: ClientInfo | None) -> None:
         from agent_chatroom_ledger.domain.identities import Client
-        from agent_chatroom_ledger.identity import identify
+        from agent_chatroom_ledger.identity import identify, seated
         from agent_chatroom_ledger.presence import live
 
         if live(ledger, self.name) is None:
-            client = Client(
-                name="" if said is None else known_as(said.name),
-                door="mcp",
-                seat=f"http:{self.name}",
-            )
+            name = "" if said is None else known_as(said.name)
+            client = seated(Client(name=name, door="mcp", seat=f"http:{self.name}"))
             identify(ledger, {}, client, self.name, claim=True)
             self._client = client
 
