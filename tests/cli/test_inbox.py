@@ -164,7 +164,7 @@ def test_a_message_that_is_not_there_and_one_that_several_rooms_hold(
 
 
 def test_settings_are_shown_set_and_unset(ask: Ask, invoke: Invoke, root: Path) -> None:
-    before = ask("config")
+    before = ask("config", "show")
     assert before["path"] == str(root / ".git/ledger/config.toml")
     assert not any(setting["set"] for setting in before["settings"])
     found = {s["key"]: s for s in ask("config", "set", "poll_ms", "50")["settings"]}

@@ -307,7 +307,7 @@ DOCUMENTS: Final[dict[str, type]] = {
     "inbox": InboxDocument,
     "wait": WaitDocument,
     "receipts": ReceiptsDocument,
-    "config": ConfigDocument,
+    "config show": ConfigDocument,
     "config set": ConfigDocument,
     "config unset": ConfigDocument,
     "seen": SeenDocument,

@@ -21,15 +21,22 @@ if TYPE_CHECKING:
 @common
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Show the settings of this ledger on this machine.
+    """Show and change the settings of this ledger on this machine.
 
     They are kept in `.git/ledger/config.toml`, which is not versioned; one that the file does not
-    set has its default.
+    set has its default. Without a command they are shown.
     """
     if ctx.invoked_subcommand is None:
-        session: Session = ctx.obj
-        with session.read() as ledger:
-            _show(session, ledger)
+        ctx.invoke(show_command)
+
+
+@command.command("show")
+@common
+@click.pass_obj
+def show_command(session: Session) -> None:
+    """Show the settings, and which of them the file sets."""
+    with session.read() as ledger:
+        _show(session, ledger)
 
 
 @command.command("set")
