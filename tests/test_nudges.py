@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_chatroom_ledger import nudges
+from agent_chatroom_ledger.domain.identities import Client
 from agent_chatroom_ledger.inbox import peek, take
 from agent_chatroom_ledger.limits import STOP_BLOCKS_MAX
 from agent_chatroom_ledger.storage import nudgefile, processes
@@ -29,7 +30,7 @@ def held_back(ledger: Ledger, *, goes_on: bool = False) -> int:
 
 
 def woken(ledger: Ledger, seconds: float = 1.5) -> int:
-    return nudges.wait_to_wake(ledger, "bob", "s", client=None, seconds=seconds)
+    return nudges.wait_to_wake(ledger, "bob", "s", client=Client(), seconds=seconds)
 
 
 def test_one_block_for_each_record(ledger: Ledger, room: Room) -> None:
@@ -79,7 +80,8 @@ def test_it_does_not_wait_for_a_client_that_has_ended(ledger: Ledger, tmp_path: 
     with running(tmp_path) as program:
         pass
     assert not processes.is_alive(program.id)
-    assert nudges.wait_to_wake(ledger, "bob", "s", client=program.id, seconds=600) == 0
+    client = Client(process=program.id)
+    assert nudges.wait_to_wake(ledger, "bob", "s", client=client, seconds=600) == 0
 
 
 def test_what_ends_leaves_no_file(ledger: Ledger, room: Room) -> None:

@@ -21,7 +21,7 @@ from agent_chatroom_ledger.storage import involvement, nudgefile, processes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_chatroom_ledger.domain.identities import ProcessId
+    from agent_chatroom_ledger.domain.identities import Client, ProcessId
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.storage.nudgefile import Nudges
 
@@ -85,43 +85,56 @@ def held_back(ledger: Ledger, name: str, session: str | None, *, goes_on: bool) 
 
 
 def wait_to_wake(
+    ledger: Ledger, name: str, session: str | None, *, client: Client, seconds: float
+) -> int:
+    """Wait until something comes for an idle agent, and return how many messages wait for it.
+
+    Meanwhile it is known as somebody who waits. Returns 0 after ``seconds``, when its client's
+    process has ended, when the agent works again and when a newer call waits in this one's place.
+    Handing over is left to the agent's inbox.
+    """
+    from agent_chatroom_ledger.presence import waiter
+
+    token = f"{os.getpid()}-{time.monotonic_ns()}"
+    # Before anybody can know of it, so that work which begins then ends it.
+    nudgefile.claim_watch(ledger.layout, name, token)
+    try:
+        with waiter(ledger, name, client):
+            return _watched(
+                ledger, name, session, token=token, client=client.process, seconds=seconds
+            )
+    finally:
+        nudgefile.end_watch(ledger.layout, name, token)
+
+
+def _watched(
     ledger: Ledger,
     name: str,
     session: str | None,
     *,
+    token: str,
     client: ProcessId | None,
     seconds: float,
 ) -> int:
-    """Wait until something comes for an idle agent, and return how many messages wait for it.
-
-    Returns 0 after ``seconds``, when its client's process has ended, when the agent works again
-    and when a newer call waits in this one's place. Handing over is left to the agent's inbox.
-    """
     from agent_chatroom_ledger.waiting import watch_of
 
-    token = f"{os.getpid()}-{time.monotonic_ns()}"
-    layout = ledger.layout
     until = time.monotonic() + seconds
-    nudgefile.claim_watch(layout, name, token)
-    try:
-        time.sleep(min(seconds, _SETTLING_SECONDS))
-        watch = watch_of(ledger)
-        looked = False
-        while nudgefile.holds_watch(layout, name, token):
-            if client is not None and not processes.is_alive(client):
-                break
-            if not looked:
-                looked = True
-                if count := _woken(ledger, name, session):
-                    # What was noted is said: a newer call would not say it again.
-                    return count
-            now = time.monotonic()
-            if now >= until:
-                break
-            looked = not watch.wait(min(until, now + _LOOK_SECONDS))
-        return 0
-    finally:
-        nudgefile.end_watch(layout, name, token)
+    time.sleep(min(seconds, _SETTLING_SECONDS))
+    watch = watch_of(ledger)
+    looked = False
+    while nudgefile.holds_watch(ledger.layout, name, token):
+        if client is not None and not processes.is_alive(client):
+            break
+        if not looked:
+            looked = True
+            if count := _woken(ledger, name, session):
+                # What was noted is said: a newer call would not say it again.
+                return count
+        now = time.monotonic()
+        if now >= until:
+            break
+        looked = not watch.wait(min(until, now + _LOOK_SECONDS))
+    return 0
 
 
 def _woken(ledger: Ledger, name: str, session: str | None) -> int:

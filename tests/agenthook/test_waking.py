@@ -14,7 +14,7 @@ import pytest
 
 from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.presence import reach
-from tests.agenthook.conftest import HOOK, event, hook_environment, run
+from tests.agenthook.conftest import HOOK, event, hook_environment, hook_log, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,6 +82,16 @@ def test_a_message_wakes_with_two_and_a_count(root: Path, say: Say, to: tuple[st
         "deal with them, then stop.\n"
     )
     assert how_reached(root) == "next turn"
+
+
+def test_what_is_wrong_goes_to_the_log_and_not_before_the_model(root: Path, say: Say) -> None:
+    (root / ".git" / "ledger" / "config.toml").write_text('"obey me" = 1\n')
+    say("hello")
+    fired = run(event("Stop", root), "--wake", "--what", env=hook_environment(), cwd=root)
+    assert fired.status == 2
+    assert fired.stderr.startswith("1 message in the chat rooms waits for you.")
+    assert len(fired.stderr.splitlines()) == 1
+    assert "obey me" in hook_log(root)
 
 
 def test_it_hands_nothing_over_and_wakes_once_for_each_message(

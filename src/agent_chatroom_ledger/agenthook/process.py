@@ -77,11 +77,14 @@ class _Run:
 
     def __init__(self) -> None:
         self.root: Path | None = None
+        # What a hook that wakes says on stderr is put before the model: nothing but its count.
+        self.silent = False
 
     def answer(self, options: Options) -> int:
         """Answer and return the exit status."""
         from agent_chatroom_ledger.limits import HOOK_DEADLINE_SECONDS, WAKE_SECONDS_MAX
 
+        self.silent = options.wake
         deadline = _Deadline(self, HOOK_DEADLINE_SECONDS)
         if os.isatty(0):
             _say("rooms hook agent reads the event of an agent's client; see docs/agent-hooks.md")
@@ -142,20 +145,14 @@ class _Run:
             return 0
         from agent_chatroom_ledger.agenthook.rendering import reason
         from agent_chatroom_ledger.nudges import wait_to_wake
-        from agent_chatroom_ledger.presence import waiter
 
         with self._ledger() as ledger:
             member = _member(ledger, event, directory)
             if member is None:
                 return 0
-            with waiter(ledger, member.name, member.client):
-                count = wait_to_wake(
-                    ledger,
-                    member.name,
-                    event.session,
-                    client=member.client.process,
-                    seconds=seconds,
-                )
+            count = wait_to_wake(
+                ledger, member.name, event.session, client=member.client, seconds=seconds
+            )
         if not count:
             return 0
         _say(reason(count))
@@ -194,7 +191,8 @@ class _Run:
         from agent_chatroom_ledger.limits import HOOK_LOG_BYTES_MAX
 
         line = terminal_safe(text[:_LOG_LINE_CHARS_MAX], lines=False)
-        _say(f"rooms hook agent: {line}")
+        if not self.silent:
+            _say(f"rooms hook agent: {line}")
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         entry = f"{at} {os.getpid()} {line}\n".encode(errors="backslashreplace")
         for path in log_paths(self.root, os.environ):
