@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_chatroom_ledger.agenthook import entries
 from agent_chatroom_ledger.clients.diskfile import read
+from agent_chatroom_ledger.clients.hookforms import fault_for_claude
 from agent_chatroom_ledger.clients.jsondocument import JsonDocument
 from agent_chatroom_ledger.clients.jsonfile import JsonText
 from agent_chatroom_ledger.clients.ownership import SERVER
@@ -39,6 +40,7 @@ def wiring(around: Surroundings) -> Wiring:
             JsonDocument(
                 place=Place(NAME, settings),
                 hooks=entries.documents("claude", around.launcher.command),
+                fault=fault_for_claude,
                 allow=("permissions", "allow"),
                 allowed=ALLOWED,
                 allowing=around.allow_tools,

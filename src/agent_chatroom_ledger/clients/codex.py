@@ -17,6 +17,7 @@ from agent_chatroom_ledger.clients.codexdocument import (
     own_groups,
 )
 from agent_chatroom_ledger.clients.diskfile import read
+from agent_chatroom_ledger.clients.hookforms import fault_for_codex
 from agent_chatroom_ledger.clients.jsondocument import JsonDocument
 from agent_chatroom_ledger.clients.jsonfile import JsonText
 from agent_chatroom_ledger.clients.ownership import is_own_hook, own_hooks
@@ -50,7 +51,7 @@ def wiring(around: Surroundings) -> Wiring:
         documents = (CodexDocument(place=config, server=server, hooks=wanted),)
     else:
         documents = (
-            JsonDocument(place=hooks, hooks=wanted),
+            JsonDocument(place=hooks, hooks=wanted, fault=fault_for_codex),
             CodexDocument(place=config, server=server),
         )
     notes = ["Codex runs a new hook only when you have trusted it: start `codex` and say `/hooks`."]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_chatroom_ledger.agenthook import entries
 from agent_chatroom_ledger.clients.diskfile import read
+from agent_chatroom_ledger.clients.hookforms import fault_for_gemini
 from agent_chatroom_ledger.clients.jsondocument import JsonDocument
 from agent_chatroom_ledger.clients.jsonfile import JsonText
 from agent_chatroom_ledger.clients.refusals import Place
@@ -32,6 +33,7 @@ def wiring(around: Surroundings) -> Wiring:
         comments=True,
         server=server,
         hooks=entries.documents("gemini", around.launcher.command),
+        fault=fault_for_gemini,
     )
     note = "In a folder that is not trusted Gemini CLI starts no server, not even the user's own."
     return Wiring(documents=(document,), notes=(note,))

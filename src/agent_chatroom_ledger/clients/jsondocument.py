@@ -15,6 +15,9 @@ from agent_chatroom_ledger.clients.ownership import (
 from agent_chatroom_ledger.clients.refusals import taken, uneditable, unreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_chatroom_ledger.clients.hookforms import Fault
     from agent_chatroom_ledger.clients.refusals import Place
 
 State = Literal["absent", "current", "drifted"]
@@ -27,7 +30,8 @@ class JsonDocument:
     ``server`` is the entry below ``mcpServers``; keys that somebody added to it stay. ``hooks``
     are the items of each event below ``hooks``. ``allowed`` is an element of the array at
     ``allow``, put in when ``allowing``; one that is there stays until everything goes.
-    ``version`` is what a file of hooks that we begin has to say of its format.
+    ``version`` is what a file of hooks that we begin has to say of its format. ``fault`` says why
+    the client would use nothing of a file.
     """
 
     place: Place
@@ -37,11 +41,12 @@ class JsonDocument:
     allow: Path | None = None
     allowed: str = ""
     allowing: bool = False
+    fault: Callable[[JsonText], Fault | None] | None = None
     version: int | None = None
 
     def connected(self, text: str | None) -> str:
         """Return the file's text with what is ours; raises for a file that is left alone."""
-        before = JsonText(self.place, text or "", comments=self.comments)
+        before = self._usable(text)
         found = self._with_server(before)
         begins = self.version is not None and not {"hooks", "version"} & set(found.data)
         found = self._with_hooks(found)
@@ -76,7 +81,7 @@ class JsonDocument:
 
     def states(self, text: str | None) -> dict[str, State]:
         """Return what there is of each part: server, hooks, permission."""
-        found = JsonText(self.place, text or "", comments=self.comments)
+        found = self._usable(text)
         states: dict[str, State] = {}
         if self.server is not None:
             entry = found.get(("mcpServers", SERVER))
@@ -90,6 +95,15 @@ class JsonDocument:
         if self.allow is not None:
             states["permission"] = "current" if self.allowed in self._allowed(found) else "absent"
         return states
+
+    def _usable(self, text: str | None) -> JsonText:
+        """Read the file and refuse one that its client drops, whole or in silence."""
+        found = JsonText(self.place, text or "", comments=self.comments)
+        fault = self.fault(found) if self.fault is not None else None
+        if fault is not None:
+            path, why = fault
+            raise unreadable(self.place, why, line=found.line_of(path))
+        return found
 
     # The server.
 

@@ -81,6 +81,22 @@ class JsonText:
         """Tell whether there is nothing but white space."""
         return not self.plain.strip(" \t\r\n")
 
+    @property
+    def repeated(self) -> str | None:
+        """A key that stands twice in one object, None where there is none."""
+        twice: list[str] = []
+
+        def seen(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            found = dict(pairs)
+            if len(found) < len(pairs) and not twice:
+                keys = [key for key, _ in pairs]
+                twice.append(next(key for key in keys if keys.count(key) > 1))
+            return found
+
+        if not self.empty:
+            json.loads(self.plain, object_pairs_hook=seen)
+        return twice[0] if twice else None
+
     def get(self, path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
         """Return the value at a path, or None."""
         found: Any = self.data
