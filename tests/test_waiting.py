@@ -11,6 +11,7 @@ import pytest
 from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.errors import Busy
 from agent_chatroom_ledger.inbox import take, waiting_count
+from agent_chatroom_ledger.presence import live
 from agent_chatroom_ledger.waiting import inbox, messages, wait_for
 from tests.conftest import check_ledger
 
@@ -207,6 +208,48 @@ def test_another_door_of_the_name_is_waited_for(ledger: Ledger, room: Room) -> N
         return item.message.body
 
     assert asyncio.run(main()) == "hello"
+
+
+def test_who_waits_in_python_is_woken_too(ledger: Ledger, room: Room) -> None:
+    assert live(ledger, "Ben") is None
+    asked = Aside(lambda: ledger.agent("Ben").inbox(wait=SOON))
+    while (found := live(ledger, "Ben")) is None:
+        assert asked.alive()
+    assert found.reach == "wakes"
+    room.post("Ana", "hello")
+    assert len(asked.get()) == 1
+    assert live(ledger, "Ben") is None
+
+    async def main() -> None:
+        stream = ledger.agent("Ben").messages()
+        pending = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0.05)
+        found = live(ledger, "Ben")
+        assert found is not None
+        assert found.reach == "wakes"
+        room.post("Ana", "again")
+        await pending
+        await stream.aclose()
+        assert live(ledger, "Ben") is None
+
+    asyncio.run(main())
+
+
+def test_a_name_too_long_for_an_agent_may_wait_all_the_same(ledger: Ledger, room: Room) -> None:
+    name = "B" * 64
+    room.post("Ana", "hello", to=[name])
+    assert [item.message.body for item in inbox(ledger, name, seconds=0.05)] == ["hello"]
+
+
+def test_an_item_a_message_or_a_room_was_seen(ledger: Ledger, room: Room) -> None:
+    ben = ledger.agent("Ben")
+    for n in range(4):
+        room.post("Ana", str(n))
+    first, *_, last = ben.inbox()
+    assert ben.seen(first) == {ledger.origin: 1}
+    assert ben.seen(room.message(2)) == {ledger.origin: 2}
+    assert ben.seen(room, 3) == {ledger.origin: 3}
+    assert ben.seen(last) == ben.seen("review") == {ledger.origin: 4}
 
 
 def test_the_ledger_is_sound_afterwards(ledger: Ledger, room: Room) -> None:

@@ -275,12 +275,27 @@ class Agent:
         )
 
     def seen(
-        self, room: str | Room, through: Message | int | str | Mapping[str, int] | None = None
+        self,
+        what: Item | Message | str | Room,
+        through: Message | int | str | Mapping[str, int] | None = None,
     ) -> dict[str, int]:
         """Move the agent's cursor in a room past what it has dealt with, and return the position.
 
-        As ``Consumer.acknowledge``: nothing else says that a message was seen.
+        ``what`` is an item of the inbox or a message, or a room with what was read ``through``, as
+        ``Consumer.acknowledge`` takes it. Nothing else says that a message was seen.
         """
+        from agent_chatroom_ledger.domain.records import Message
+        from agent_chatroom_ledger.inbox import Item
+
+        if isinstance(what, Item):
+            room: str | Room = what.room
+            through = what.message
+        elif isinstance(what, Message):
+            from agent_chatroom_ledger.lookup import find_message
+
+            room, through = find_message(self._ledger, what.id, self._name)
+        else:
+            room = what
         return self._ledger.consumer(self._name).acknowledge(room, through)
 
     def receipts(self, record_id: str) -> Receipts:

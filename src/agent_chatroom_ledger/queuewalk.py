@@ -177,7 +177,7 @@ class Taking:
             done = (*log, row.n) in beyond
             if not done:
                 room = rooms.setdefault(row.path, Room(self.ledger, row.path))
-                message, there = _found(room, row)
+                message, settled = _found(room, row)
                 if message is not None and addressed_only and self.name not in message.to:
                     message, done = None, False
                 elif message is not None and len(walk.items) >= wanted:
@@ -185,7 +185,7 @@ class Taking:
                     break
                 else:
                     # What waits in a room that was just archived waits until it is back.
-                    done = there
+                    done = settled
                 if message is not None:
                     walk.items.append(self._item(room, message))
             if done:
@@ -235,30 +235,36 @@ class Taking:
 
 
 def _found(room: Room, row: Waiting) -> tuple[Message | None, bool]:
-    """Return the message of a row, if it is one to give, and whether its room is there at all."""
+    """Return the message of a row if it is one to give, and whether its turn has come.
+
+    It has not for one that cannot be read now: of a room that is being archived, or of a log that
+    is damaged. It is given when it can be read again.
+    """
     try:
         # From here on the room knows its id, whatever becomes of it before the receipt is written.
-        there = room.id == row.room
-        message = _message(room, row) if there else None
-        return message, there and (message is not None or bool(room.reader().origins()))
+        if room.id != row.room:
+            return None, False
+        message = room.reader().find(row.origin, row.n)
+        if message is None:
+            return None, False
+        return (None if _is_left_out(room, row, message) else message), True
     except NotFound:
         return None, False
 
 
-def _message(room: Room, row: Waiting) -> Message | None:
-    """Return the message of a row; None for one that its room's policy or fold leaves out."""
+def _is_left_out(room: Room, row: Waiting, message: Message) -> bool:
+    """Tell whether a message is left out by its room's policy, or folded away."""
+    if row.excludes and room.policy().excludes(row.origin, row.n):
+        return True
     reader = room.reader()
-    message = reader.find(row.origin, row.n)
-    if message is None or (row.excludes and room.policy().excludes(row.origin, row.n)):
-        return None
     if len(reader.origins()) > 1:
         # Of one id from two origins only the earlier in canonical order counts.
         for path, origin, n in room.ledger.index.bearers_of(message.id):
             if path == row.path and (origin, n) != (row.origin, row.n):
                 other = reader.find(origin, n)
                 if other and other.id == message.id and order_key(other) < order_key(message):
-                    return None
-    return message
+                    return True
+    return False
 
 
 def counted(ledger: Ledger, name: str, path: str) -> dict[str, int]:

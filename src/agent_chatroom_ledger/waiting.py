@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.errors import Busy
@@ -16,6 +17,7 @@ from agent_chatroom_ledger.storage.watching import Watch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+    from contextlib import AbstractContextManager
 
     from agent_chatroom_ledger.inbox import Item
     from agent_chatroom_ledger.ledger import Ledger
@@ -56,9 +58,37 @@ def inbox(
 ) -> list[Item]:
     """Return what waits for a name, noted as handed over unless ``peeking``; see ``inbox.take``.
 
-    ``seconds`` is how long to wait for the first message.
+    ``seconds`` is how long to wait for the first message; meanwhile a message to the name counts
+    as waking it.
     """
     until = time.monotonic() + max(seconds or 0, 0)
+    with _known(ledger, name) if seconds else nullcontext():
+        return _inbox(
+            ledger, name, until, count=count, room=room, peeking=peeking, again=again, door=door,
+            session=session,
+        )  # fmt: skip
+
+
+def _known(ledger: Ledger, name: str) -> AbstractContextManager[None]:
+    """Let a message to a name count as waking it, where an agent may bear the name."""
+    from agent_chatroom_ledger.limits import AGENT_NAME_CHARS_MAX
+    from agent_chatroom_ledger.presence import waiter
+
+    return waiter(ledger, name) if len(name) <= AGENT_NAME_CHARS_MAX else nullcontext()
+
+
+def _inbox(
+    ledger: Ledger,
+    name: str,
+    until: float,
+    *,
+    count: int | None,
+    room: Room | None,
+    peeking: bool,
+    again: bool,
+    door: str,
+    session: str | None,
+) -> list[Item]:
     while True:
         if peeking:
             items = peek(ledger, name, max=count, room=room, again=again)
@@ -84,26 +114,27 @@ async def messages(
     """Yield messages for a name as they come, each noted when the caller asks for the next.
 
     It looks at the journal from the event loop and uses no thread; a look takes microseconds, and
-    a hand-over about a millisecond.
+    a hand-over about a millisecond. Meanwhile a message to the name counts as waking it.
     """
     watch = watch_of(ledger)
-    while True:
-        try:
-            handover = take(
-                ledger, name, max=1, room=room, door=door, session=session, lock_seconds=0
-            )
-        except Busy:
-            # Another door of this name is handing over.
-            await asyncio.sleep(watch.pause_seconds)
-            continue
-        with handover:
-            for item in handover:
-                yield item
-            handover.confirm()
-            if len(handover):
+    with _known(ledger, name):
+        while True:
+            try:
+                handover = take(
+                    ledger, name, max=1, room=room, door=door, session=session, lock_seconds=0
+                )
+            except Busy:
+                # Another door of this name is handing over.
+                await asyncio.sleep(watch.pause_seconds)
                 continue
-        while not watch.changed():  # noqa: ASYNC110 - other processes append, and wake no event
-            await asyncio.sleep(watch.pause_seconds)
+            with handover:
+                for item in handover:
+                    yield item
+                handover.confirm()
+                if len(handover):
+                    continue
+            while not watch.changed():  # noqa: ASYNC110 - other processes wake no event
+                await asyncio.sleep(watch.pause_seconds)
 
 
 def watch_of(ledger: Ledger) -> Watch:
