@@ -111,6 +111,5 @@ def _require_sdk() -> None:
 
 def _loaded() -> None:
     """Let what was loaded so far be: it lives as long as the process does."""
-    gc.collect()
     gc.freeze()
     gc.enable()
