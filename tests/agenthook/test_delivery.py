@@ -12,8 +12,9 @@ from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.agenthook.rendering import SENTENCE
 from agent_chatroom_ledger.inbox import peek
 from agent_chatroom_ledger.limits import HOOK_CONTEXT_BYTES_MAX
-from agent_chatroom_ledger.presence import reach, who
+from agent_chatroom_ledger.presence import heard_hook, reach, who
 from tests.agenthook.conftest import HOOK, event, hook_environment, hook_log, private_files
+from tests.clientlike import running
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -204,6 +205,19 @@ def test_who_is_in_no_room_hears_nothing_and_leaves_nothing(
     assert fire(name, name=None) == (0, None, "")
     assert private_files(root) == before
     assert hook_log(root) == ""
+
+
+def test_whose_name_another_client_bears_is_told_so(
+    fire: Fire, say: Say, root: Path, tmp_path: Path
+) -> None:
+    say("for the first bob", "bob")
+    with running(tmp_path) as first, Ledger.open(root) as ledger:
+        heard_hook(ledger, {"ROOMS_NAME": "bob"}, first.client(tmp_path))
+        context = fire("SessionStart", source="startup").context
+        assert fire("UserPromptSubmit", prompt="x").answer is None
+        assert len(who(ledger)) == 2
+    assert f'you are "bob-{os.getpid()}". Another client that is running is called "bob"' in context
+    assert waiting(root) == ["for the first bob"]
 
 
 def test_with_auto_join_off_nobody_is_registered(fire: Fire, say: Say, root: Path) -> None:

@@ -103,11 +103,11 @@ def test_news_hold_records_and_nothing_that_acts(words: list[Word], more: int) -
     assert (f"{left} more message" in shown.text) is (left > 0)
 
 
-@given(TEXT, st.lists(st.tuples(TEXT, TEXT), max_size=40), LISTS)
+@given(TEXT, TEXT, st.lists(st.tuples(TEXT, TEXT), max_size=40), LISTS)
 def test_a_welcome_holds_them_too(
-    name: str, rooms: list[tuple[str, str]], words: list[Word]
+    name: str, other: str, rooms: list[tuple[str, str]], words: list[Word]
 ) -> None:
-    shown = welcome(name, rooms, words, len(words))
+    shown = welcome(name, rooms, words, len(words), taken_name=other)
     check(shown.text, words, shown.taken)
     assert shown.taken > 0 or not words
 

@@ -27,10 +27,14 @@ _STEER: Final = "steer"
 
 
 class Member(NamedTuple):
-    """The agent that an event is of: its name, the client that it lives in, and the ledger."""
+    """The agent that an event is of: its name, the client that it lives in, and the ledger.
+
+    `base` is what it was to be called; another live client bears that name if it is not its own.
+    """
 
     ledger: Ledger
     name: str
+    base: str
     client: Client
     event: Event
 
@@ -92,11 +96,11 @@ def member_of(
     if not identity.held:
         from agent_chatroom_ledger.nudges import is_involved
 
-        if not is_involved(ledger, identity.name):
+        if not is_involved(ledger, identity.name) and not is_involved(ledger, identity.base):
             return None
     if identity.held or ledger.settings.auto_join:
         identity = heard_hook(ledger, environment, client)
-    return Member(ledger, identity.name, client, event)
+    return Member(ledger, identity.name, identity.base, client, event)
 
 
 def answer(member: Member) -> Answer:
@@ -137,7 +141,8 @@ def _starting(member: Member) -> Answer:
     ]
 
     def show(words: list[Word], waiting: int) -> Shown:
-        return welcome(member.name, rooms, words, waiting)
+        taken = member.base if member.base != member.name else ""
+        return welcome(member.name, rooms, words, waiting, taken_name=taken)
 
     return _handed_over(member, show, again=member.event.source in _FORGETFUL, empty=True)
 

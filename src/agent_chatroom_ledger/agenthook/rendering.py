@@ -67,12 +67,23 @@ def news(words: Sequence[Word], waiting: int) -> Shown:
 
 
 def welcome(
-    name: str, rooms: Sequence[tuple[str, str]], words: Sequence[Word], waiting: int
+    name: str,
+    rooms: Sequence[tuple[str, str]],
+    words: Sequence[Word],
+    waiting: int,
+    *,
+    taken_name: str = "",
 ) -> Shown:
-    """Return what a session begins with: one's name, one's rooms (title and path), what waits."""
+    """Return what a session begins with: one's name, one's rooms (title and path), what waits.
+
+    `taken_name` is what one was to be called, where another live client bears that name.
+    """
     mine = quoted_within(name, _NAME_BYTES_MAX).text
-    opening = [f"In the chat rooms of this machine's ledger you are {mine}. {_HOW}"]
-    return _filled(opening, words, waiting, rooms)
+    who = f"In the chat rooms of this machine's ledger you are {mine}."
+    if taken_name:
+        theirs = quoted_within(taken_name, _NAME_BYTES_MAX).text
+        who += f" Another client that is running is called {theirs}, so its mail is not yours."
+    return _filled([f"{who} {_HOW}"], words, waiting, rooms)
 
 
 def _filled(
