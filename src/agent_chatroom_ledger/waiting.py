@@ -6,7 +6,6 @@ it asks the index whether that is for the name it waits for.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
@@ -116,6 +115,9 @@ async def messages(
     It looks at the journal from the event loop and uses no thread; a look takes microseconds, and
     a hand-over about a millisecond. Meanwhile a message to the name counts as waking it.
     """
+    # Imported here: who only waits, in a process of its own, is to start quickly.
+    import asyncio
+
     watch = watch_of(ledger)
     with _known(ledger, name):
         while True:

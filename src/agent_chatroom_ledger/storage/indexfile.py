@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from agent_chatroom_ledger.storage.locks import FileLock
+from agent_chatroom_ledger.storage.sqliteuri import sqlite_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,8 +119,7 @@ def open_memory(file: Path | None) -> tuple[sqlite3.Connection, bool]:
     if file is None or not file.is_file():
         return connection, False
     try:
-        name = f"file:{quote(str(file))}?mode=ro"
-        connection.execute("ATTACH DATABASE ? AS disk", (name,))
+        connection.execute("ATTACH DATABASE ? AS disk", (sqlite_uri(file, "mode=ro"),))
         found = connection.execute("SELECT value FROM disk.meta WHERE key = 'schema'").fetchone()
         if found == (str(SCHEMA),):
             connection.execute("BEGIN")

@@ -14,12 +14,12 @@ import os
 import sqlite3
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
-from urllib.parse import quote
 
 import msgspec
 
 from agent_chatroom_ledger.errors import Busy, Corrupt, Forbidden, InvalidInput, LedgerError
 from agent_chatroom_ledger.storage import failpoints, files
+from agent_chatroom_ledger.storage.sqliteuri import sqlite_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -310,7 +310,7 @@ class Receipts:
         # of ours writes: the file is read as it stands.
         mode = "mode=rw" if self._writable else "mode=ro&immutable=1"
         link = sqlite3.connect(
-            f"file:{quote(str(self.path))}?{mode}",
+            sqlite_uri(self.path, mode),
             uri=True,
             timeout=WAIT_SECONDS_MAX,
             isolation_level=None,
