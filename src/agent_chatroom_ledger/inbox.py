@@ -16,6 +16,7 @@ from agent_chatroom_ledger.domain.names import check_author
 from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.limits import DELIVER_MAX
 from agent_chatroom_ledger.queuewalk import Item, Taking, Walk, counted
+from agent_chatroom_ledger.storage.cursors import cursor_name
 from agent_chatroom_ledger.storage.files import clear_errors
 from agent_chatroom_ledger.storage.locks import FileLock
 
@@ -244,9 +245,7 @@ def _let_go(parts: Iterable[_Part]) -> None:
 
 
 def _lock_of(ledger: Ledger, name: str) -> FileLock:
-    from hashlib import sha256
-
     with clear_errors("handing messages over"):
         ledger.layout.locks.mkdir(parents=True, exist_ok=True)
-    digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return FileLock(ledger.layout.locks / f"inbox-{digest}.lock")
+    safe = cursor_name(name).removesuffix(".json")
+    return FileLock(ledger.layout.locks / f"inbox-{safe}.lock")

@@ -53,6 +53,8 @@ def room(root: Path) -> None:
         (("lens", "review"), {"sqlite3", "hashlib", "json", "ctypes"}),
         (("unread", "--as", "A"), {"json", "ctypes"}),
         (("seen", "review", "--as", "A"), {"sqlite3", "ctypes"}),
+        (("inbox", "--as", "B"), {"hashlib", "json", "ctypes"}),
+        (("receipts", "review#1", "--as", "A"), {"hashlib", "json", "ctypes"}),
         (("list",), {"hashlib", "json", "ctypes"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
