@@ -164,6 +164,24 @@ def test_the_name_is_that_of_the_client_and_is_claimed_while_it_runs(root: Path)
         assert agent.who() == []
 
 
+def test_one_program_may_run_several_agents_who_do_not_hear_each_other(root: Path) -> None:
+    with Ledger.open(root) as ledger:
+        carl = ledger.agent("carl")
+        with Piped(root, "ana") as ana, Piped(root, "ben") as ben:
+            for server, name in ((ana, "ana"), (ben, "ben")):
+                server.shake()
+                until(lambda name=name: name in [one.name for one in carl.who()])
+            for server, name in ((ana, "ana"), (ben, "ben"), (ana, "ana")):
+                assert server.call("rooms_who")["you"] == name
+                assert server.call("rooms_inbox") == {"messages": [], "waiting": 0}
+            assert [one.name for one in carl.who()] == ["ana", "ben"]
+            carl.dm(["ana"], "for ana")
+            carl.dm(["ben"], "for ben")
+            for server, body in ((ben, "for ben"), (ana, "for ana")):
+                (message,) = server.call("rooms_inbox")["messages"]
+                assert message["body"] == body
+
+
 def test_with_auto_join_off_only_who_takes_part_is_here(root: Path) -> None:
     with Ledger.open(root) as ledger:
         ledger.layout.config.write_text("auto_join = false\n")

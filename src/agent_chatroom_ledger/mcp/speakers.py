@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.ledger import Ledger
 
 _CLIENT_CHARS: Final = 64
+# For so long after its first call a server looks for others of its client.
+_SEATING_SECONDS: Final = 10.0
 
 
 class ClientInfo(NamedTuple):
@@ -97,6 +100,7 @@ class OwnSpeaker:
         self._lock = threading.Lock()
         self._client: Client | None = None
         self._told = False
+        self._begun = 0.0
         self._identity: Identity | None = None
         self._agent: Agent | None = None
 
@@ -109,7 +113,7 @@ class OwnSpeaker:
 
         ledger = self._house.ledger()
         with self._lock:
-            client = self._client_of(said)
+            client = self._client_of(ledger, said)
             claim = joins or ledger.settings.auto_join
             identity = identify(ledger, self._environment, client, self._explicit, claim=claim)
             self._identity = identity
@@ -140,9 +144,12 @@ class OwnSpeaker:
                 release(self._house.ledger(), self._client)
                 self._identity = None
 
-    def _client_of(self, said: ClientInfo | None) -> Client:
+    def _client_of(self, ledger: Ledger, said: ClientInfo | None) -> Client:
         if self._client is None:
             self._client = self._found()
+            self._begun = time.monotonic()
+        if time.monotonic() < self._begun + _SEATING_SECONDS:
+            self._sit(ledger, self._client)
         if said is not None and not self._told:
             self._told = True
             from agent_chatroom_ledger.domain.clientprograms import KNOWN
@@ -151,6 +158,33 @@ class OwnSpeaker:
             if self._of_client and self._client.name not in KNOWN:
                 self._client = msgspec.structs.replace(self._client, name=known_as(said.name))
         return self._client
+
+    def _sit(self, ledger: Ledger, client: Client) -> None:
+        """Take a seat of its own where the client runs a server of another name as well.
+
+        One client is one agent. But a program may run several, each with a server of its own whose
+        environment names it; if they shared an entry, each would take over the other's name, and
+        be handed what goes to it. Servers that start at the same moment find out a little later.
+        """
+        from agent_chatroom_ledger.domain.identities import SPOKEN, spoken_name
+        from agent_chatroom_ledger.presence import release, who
+
+        spoken = self._explicit or (spoken_name(self._environment) or ("",))[0]
+        if not spoken or client.process is None or client.seat:
+            return
+        pid = client.process.pid
+        others = [
+            one
+            for one in who(ledger)
+            if one.process == pid and one.source in SPOKEN and "mcp" in one.doors
+        ]
+        if not others or any(
+            one.name == spoken or one.name.startswith(f"{spoken}-{pid}") for one in others
+        ):
+            return
+        if self._identity is not None and self._identity.held:
+            release(ledger, client)
+        self._client = msgspec.structs.replace(client, seat=f"mcp:{spoken}")
 
     def _found(self) -> Client:
         if self._of_client:
