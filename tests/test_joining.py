@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_chatroom_ledger import Conflict, Corrupt, InvalidInput, Ledger, NotFound
+from agent_chatroom_ledger import Busy, Conflict, Corrupt, InvalidInput, Ledger, NotFound
 from agent_chatroom_ledger.domain.attendance import attendance
 from agent_chatroom_ledger.domain.rooms import fold_room
 from agent_chatroom_ledger.limits import MEMBERS_MAX
@@ -398,3 +398,22 @@ def test_damaged_receipts_are_named_before_a_room_is_left(ledger: Ledger, room: 
         ledger.agent("Ana").leave(room)
     assert room.members == ("Ana",)
     assert ledger.agent("Ana").leave(room, keep_queued=True).left
+
+
+def test_who_has_left_is_told_so_when_the_backlog_could_not_be_discarded(
+    ledger: Ledger, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.agent("Ben").post(room, "1")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(ledger.receipts), "drop", refuse)
+        with pytest.raises(
+            Busy, match=r"^Ana has left design-review, .* leave again for that\. In use\.$"
+        ):
+            ledger.agent("Ana").leave(room)
+    assert room.members == ()
+    assert waiting(ledger, "Ana") == ["1"]
+    assert ledger.agent("Ana").leave(room).discarded == 1
+
+
+def refuse(*_: object) -> None:
+    raise Busy("In use.")

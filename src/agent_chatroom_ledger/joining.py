@@ -17,7 +17,7 @@ from agent_chatroom_ledger.domain.events import event_draft
 from agent_chatroom_ledger.domain.names import check_author, fold_title
 from agent_chatroom_ledger.domain.records import Message, message_of, record_of
 from agent_chatroom_ledger.domain.rooms import check_reason, members_draft
-from agent_chatroom_ledger.errors import Conflict, InvalidInput, NotYetCommitted
+from agent_chatroom_ledger.errors import Conflict, InvalidInput, LedgerError, NotYetCommitted
 from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage.reading import MESSAGES, log_path
 
@@ -98,7 +98,16 @@ def leave(room: Room, name: str, *, reason: str = "", keep_queued: bool = False)
 def _discard(room: Room, name: str, event: Message | None) -> int:
     from agent_chatroom_ledger.inbox import discard
 
-    return discard(room.ledger, name, room, through=event)
+    try:
+        return discard(room.ledger, name, room, through=event)
+    except LedgerError as error:
+        if event is not None:
+            path = room.path.removeprefix("rooms/")
+            error.message = (
+                f"{name} has left {path}, and what waited of it was not discarded; leave again for "
+                f"that. {error.message}"
+            )
+        raise
 
 
 def create_or_join(
