@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -191,6 +192,24 @@ def test_a_file_that_others_keep_locked_is_busy(
     other.execute("ROLLBACK")
     other.close()
     confirm(store, given(2))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no such limit there")
+def test_a_write_that_the_system_refuses_is_no_damage(store: Receipts) -> None:
+    import resource
+
+    confirm(store, given(1), place=1)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, before[1]))
+    try:
+        with pytest.raises(Busy, match="Nothing was marked"):
+            confirm(store, *(given(n) for n in range(2, 300)), place=299)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert store.places("Ana") == {("room-1", "mbp"): 1}
+    assert store.of_record("id-2") == []
+    confirm(store, given(2), place=2)
+    assert store.places("Ana") == {("room-1", "mbp"): 2}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -87,6 +87,10 @@ class LowWater(msgspec.Struct, frozen=True, kw_only=True):
     at: int
 
 
+# What SQLite's codes mean for us; the low byte is the kind (https://sqlite.org/rescode.html).
+_PRIMARY: Final = 0xFF
+_DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
+_DENIED: Final = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 _COLUMNS: Final = "name, room, origin, n, record, at, last_at, times, door, session"
 
 
@@ -364,29 +368,28 @@ class Receipts:
     def _clear_errors(self) -> Iterator[None]:
         try:
             yield
-        except LedgerError:
-            raise
+        except (LedgerError, sqlite3.ProgrammingError):
+            raise  # the second is a fault of ours
         except sqlite3.DatabaseError as error:
-            text = str(error)
-            if "locked" in text or "busy" in text:
-                raise Busy(
-                    f"The receipts {self.path} are in use: {error}.", path=str(self.path)
-                ) from error
+            kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY
+            path = str(self.path)
+            if kind in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                raise Busy(f"The receipts {path} are in use: {error}.", path=path) from error
             self.close()
-            if "full" in text:
-                raise Busy(
-                    f"No room on the disk while writing receipts ({error}); nothing was marked as "
-                    "handed over. Make room and try again.",
-                    code="disk_full",
-                    path=str(self.path),
-                ) from error
-            if "readonly" in text or "unable to open" in text:
+            if kind in _DAMAGE:
+                raise self._damaged(str(error)) from error
+            if kind in _DENIED:
                 raise Forbidden(
-                    f"The receipts {self.path} cannot be opened: {error}.",
-                    code="read_only",
-                    path=str(self.path),
+                    f"The receipts {path} cannot be opened: {error}.", code="read_only", path=path
                 ) from error
-            raise self._damaged(text) from error
+            full = kind == sqlite3.SQLITE_FULL
+            way_out = "make room and try again" if full else "the same call may succeed later"
+            raise Busy(
+                f"The receipts {path} cannot be written: {error}. Nothing was marked as handed "
+                f"over; {way_out}.",
+                code="disk_full" if full else "io_error",
+                path=path,
+            ) from error
 
     def _damaged(self, why: str) -> Corrupt:
         return Corrupt(
