@@ -218,6 +218,8 @@ class _Placement:
             reports.clear()
             return self._build(present, skipped, reports)
 
+        # What the index has to catch up with, it does before the lock and not under it.
+        self.target.ledger.index.follow()
         stored = self.target.ledger.transact(build)
         return Placed(
             messages=tuple(self._copies(stored)),
