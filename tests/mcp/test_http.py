@@ -213,10 +213,12 @@ def test_a_port_that_is_taken_is_named(root: Path) -> None:
     assert f"port {port}" in done.stderr
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_address_is_a_document_too_and_a_signal_ends_every_wait(
-    root: Path, ledger: Ledger
+    root: Path, ledger: Ledger, number: signal.Signals
 ) -> None:
     ledger.create_room("Review", members=["ana"])
+    agent = ledger.agent("watcher")
     process = subprocess.Popen(
         [*COMMAND, "--http", "--port", "0", "--json"],
         stdout=subprocess.PIPE,
@@ -225,10 +227,13 @@ def test_the_address_is_a_document_too_and_a_signal_ends_every_wait(
     )
     assert process.stdout is not None
     url = json.loads(process.stdout.readline())["url"]
-    assert post(url).status_code == 200
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(SECONDS_MAX) == -signal.SIGTERM
+    with raw_call(url, "rooms_inbox", {"wait_seconds": 100}) as client:
+        until(lambda: wakes(agent))
+        process.send_signal(number)
+        assert client.recv(15) == b"HTTP/1.1 200 OK"
+    assert process.wait(SECONDS_MAX) == 0
     process.stdout.close()
+    assert agent.who() == []
 
 
 @pytest.mark.anyio

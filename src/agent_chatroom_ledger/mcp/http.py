@@ -252,6 +252,8 @@ class _Server(uvicorn.Server):
         for exchange in list(self._voices.active):
             exchange.given_up.set()
         super().handle_exit(sig, frame)
+        # Otherwise it would raise the signal again at its end, before names are let go.
+        self._captured_signals.clear()
 
 
 def serve(
