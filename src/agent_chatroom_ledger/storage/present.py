@@ -111,7 +111,6 @@ class Present:
         """Begin anew with a generation."""
         self._base = header.base
         self._source = None
-        self._objects.forget()  # what the packs of the generation before keep mapped
         self._numbers.clear()
         self._lines.clear()
         self._ids.clear()
