@@ -16,6 +16,10 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 
 from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger.limits import MCP_MESSAGE_BYTES_MAX
+from agent_chatroom_ledger.mcp.exchange import Exchange
+from agent_chatroom_ledger.mcp.http import Voices
+from agent_chatroom_ledger.mcp.speakers import House
 from agent_chatroom_ledger.tokens import create_token, revoke_token
 from mcp import Client
 from tests.mcp.conftest import (
@@ -233,6 +237,37 @@ def test_the_address_is_a_document_too_and_a_signal_ends_every_wait(
         assert client.recv(15) == b"HTTP/1.1 200 OK"
     assert process.wait(SECONDS_MAX) == 0
     process.stdout.close()
+    assert agent.who() == []
+
+
+def test_a_message_that_is_too_long_is_refused(root: Path) -> None:
+    with over_http(root, "ana") as url:
+        long = {**INITIALIZE, "params": "x" * (MCP_MESSAGE_BYTES_MAX + 1)}
+        assert post(url, long).status_code == 413
+        assert post(url).status_code == 200
+
+
+@pytest.mark.anyio
+async def test_a_name_that_nobody_used_for_long_is_not_here_any_more(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    voices = Voices(House(lambda: ledger))
+    speaker = voices.of("ana")
+    assert voices.of("ana") is speaker
+    speaker.agent(None)
+    voices.of("ben").agent(None)
+    waiting = Exchange(voices.of("ben"))
+    voices.active.add(waiting)
+    agent = ledger.agent("watcher")
+    assert [one.name for one in agent.who()] == ["ana", "ben"]
+    monkeypatch.setattr("agent_chatroom_ledger.mcp.http._IDLE_SECONDS", 0.0)
+    monkeypatch.setattr("agent_chatroom_ledger.mcp.http._TIDY_SECONDS", 0.01)
+    async with anyio.create_task_group() as group:
+        group.start_soon(voices.tidy)
+        await anyio.to_thread.run_sync(until, lambda: [one.name for one in agent.who()] == ["ben"])
+        group.cancel_scope.cancel()
+    assert voices.of("ana") is not speaker
+    voices.close()
     assert agent.who() == []
 
 

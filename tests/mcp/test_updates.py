@@ -95,6 +95,22 @@ async def test_a_handshake_client_subscribes_and_unsubscribes(ledger: Ledger) ->
         assert not heard
 
 
+@pytest.mark.filterwarnings("ignore:resources/:mcp.MCPDeprecationWarning")
+async def test_subscriptions_of_a_connection_have_a_limit(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_chatroom_ledger.mcp.updates.MCP_SUBSCRIPTIONS_MAX", 1)
+    for title in ("One", "Two"):
+        ledger.create_room(title)
+    async with in_memory(ledger, "ana", "legacy") as ana:
+        for _ in range(2):
+            await ana.client.subscribe_resource("room:///one")
+        with pytest.raises(MCPError, match="at most 1 rooms"):
+            await ana.client.subscribe_resource("room:///two")
+        await ana.client.unsubscribe_resource("room:///one")
+        await ana.client.subscribe_resource("room:///two")
+
+
 async def test_a_newer_client_listens(ledger: Ledger) -> None:
     room = ledger.create_room("Review")
     async with in_memory(ledger, "ana", "auto") as ana, anyio.create_task_group() as group:
