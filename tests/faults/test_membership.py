@@ -127,6 +127,6 @@ def test_a_kill_anywhere_leaves_operation_and_event_or_neither(root: Path, mode:
 def test_a_full_disk_anywhere_is_told_and_leaves_no_half(root: Path) -> None:
     for number, moment in enumerate(moments(root, "sync")):
         if moment[0].startswith("receipts."):
-            continue  # SQLite says it in its own words there, which tests of the receipts cover
+            continue  # SQLite writes there, and has words of its own for a full disk
         assert struck(root, "sync", f"A{number}", moment, full) == 0
         check(root, f"A{number}")
