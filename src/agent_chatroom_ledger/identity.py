@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from agent_chatroom_ledger.domain.agentnames import check_agent_name, derived_name, suffixed
-from agent_chatroom_ledger.domain.clientprograms import KNOWN, client_name
+from agent_chatroom_ledger.domain.clientprograms import KNOWN, client_name, is_passed_over
 from agent_chatroom_ledger.domain.clock import from_datetime
 from agent_chatroom_ledger.domain.display import has_control, one_line
 from agent_chatroom_ledger.domain.identities import (
@@ -78,6 +78,18 @@ def find_client(
         ),
         os.getpid() if pid is None else pid,
     )
+
+
+def has_client() -> bool:
+    """Tell whether a client started this process, and not shells and launchers alone.
+
+    A hook whose client has ended just now is left with the shell that the client started it by,
+    and with the first process, which adopts orphans and is a client only where it is a known one.
+    """
+    found = processes.client_of(processes.ancestors(os.getpid()))
+    if found is None or is_passed_over(found.name, found.words):
+        return False
+    return found.id.pid != 1 or client_name(found.name, found.words) in KNOWN
 
 
 def seated(client: Client) -> Client:

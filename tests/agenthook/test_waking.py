@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -221,3 +222,29 @@ def test_where_there_is_no_ledger_or_no_member_it_does_not_wait(root: Path, tmp_
     assert run(event("Stop", empty), "--wake", env=hook_environment(), cwd=empty).status == 0
     env = hook_environment("stranger")
     assert run(event("Stop", root), "--wake", env=env, cwd=root).status == 0
+
+
+# A client that ends before the shell that it starts the hook by has come to the hook.
+GONE = """
+import subprocess, sys
+subprocess.Popen(["sh", "-c", sys.argv[1]], start_new_session=True)
+"""
+
+
+def test_a_hook_whose_client_has_ended_waits_for_nobody(root: Path, tmp_path: Path) -> None:
+    said, status = tmp_path / "event", tmp_path / "status"
+    said.write_bytes(event("Stop", root, stop_hook_active=False))
+    hook = shlex.join(WAKE)
+    script = f"sleep 1; ps -o ppid= -p $$ > {tmp_path}/parent; {hook} < {said}; echo $? > {status}"
+    subprocess.run(
+        [sys.executable, "-c", GONE, script],
+        env={**hook_environment(), "ROOMS_WAKE_SECONDS": "20"},
+        cwd=root,
+        check=True,
+    )
+    begin = time.monotonic()
+    until(lambda: status.exists() and status.read_text())
+    if (tmp_path / "parent").read_text().strip() != "1":
+        pytest.skip("orphans are adopted by a process that might be a client")
+    assert status.read_text() == "0\n"
+    assert time.monotonic() - begin < 15, "it waited for messages"

@@ -144,8 +144,11 @@ class _Run:
         if not self._find_ledger(options, directory):
             return 0
         from agent_chatroom_ledger.agenthook.rendering import reason
+        from agent_chatroom_ledger.identity import has_client
         from agent_chatroom_ledger.nudges import wait_to_wake
 
+        if not has_client():
+            return 0  # it has ended meanwhile, so there is nobody to wake
         with self._ledger() as ledger:
             member = _member(ledger, event, directory)
             if member is None:
