@@ -136,6 +136,7 @@ def test_a_failure_half_way_writes_nothing(
     assert store.places("Ana") == {("room-1", "mbp"): 1}
 
 
+@pytest.mark.broken_on_purpose
 @pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\0" * 4_000])
 def test_damage_is_named_and_no_first_run(store: Receipts, content: bytes) -> None:
     store.path.parent.mkdir(parents=True)
@@ -149,6 +150,7 @@ def test_damage_is_named_and_no_first_run(store: Receipts, content: bytes) -> No
     assert store.path.read_bytes() == content
 
 
+@pytest.mark.broken_on_purpose
 def test_damage_in_the_middle_is_found_when_it_is_read(store: Receipts) -> None:
     confirm(store, *(given(n) for n in range(1, 400)), place=399)
     store.close()
@@ -158,6 +160,7 @@ def test_damage_in_the_middle_is_found_when_it_is_read(store: Receipts) -> None:
         store.of_record("id-300")
 
 
+@pytest.mark.broken_on_purpose
 def test_tables_that_are_missing_are_damage(store: Receipts) -> None:
     confirm(store, given(1))
     store.close()
@@ -168,6 +171,7 @@ def test_tables_that_are_missing_are_damage(store: Receipts) -> None:
         store.places("Ana")
 
 
+@pytest.mark.broken_on_purpose
 def test_a_newer_format_is_left_alone(store: Receipts) -> None:
     confirm(store, given(1))
     store.close()
@@ -223,6 +227,12 @@ def test_without_the_right_to_write_it_is_read(store: Receipts) -> None:
             confirm(store, given(2))
     finally:
         store.path.parent.chmod(0o700)
+
+
+def test_a_check_reads_the_whole_file(store: Receipts) -> None:
+    assert store.check() == []
+    confirm(store, given(1), place=1)
+    assert store.check() == [("Ana", "room-1", "mbp", 1)]
 
 
 def test_threads_of_one_store_undo_nothing(store: Receipts) -> None:

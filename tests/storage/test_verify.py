@@ -296,6 +296,22 @@ def test_a_cursor_of_a_room_that_is_not_here_is_a_warning(room: Room, layout: La
     assert codes(layout) == {"cursor_room_unknown"}
 
 
+@pytest.mark.broken_on_purpose
+def test_receipts_are_checked(room: Room, layout: Layout) -> None:
+    from agent_chatroom_ledger.storage.receipts import Receipts
+
+    origin = room.origin
+    store = Receipts(layout)
+    store.drop("Ben", room.id, {origin: 7})
+    store.drop("Ben", "a room that is not here", {origin: 70})
+    assert codes(layout) == set()
+    store.drop("Ben", room.id, {origin: 70})
+    assert codes(layout) == {"receipts_ahead"}
+    store.close()
+    layout.receipts.write_bytes(layout.receipts.read_bytes()[:5_000])
+    assert codes(layout) == {"receipts_damaged"}
+
+
 def test_the_journal_is_checked(layout: Layout) -> None:
     newest = journal.generation_path(layout, journal.generations(layout)[-1])
     good = newest.read_bytes()

@@ -45,7 +45,7 @@ CREATE TABLE places (
     PRIMARY KEY (name, room, origin)) WITHOUT ROWID;
 CREATE TABLE low_water (name TEXT PRIMARY KEY, mark TEXT NOT NULL, at INTEGER NOT NULL)
     WITHOUT ROWID;
-CREATE TABLE told (sender TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (target, sender))
+CREATE TABLE told (target TEXT NOT NULL, sender TEXT NOT NULL, PRIMARY KEY (target, sender))
     WITHOUT ROWID;
 CREATE INDEX told_by_sender ON told (sender);
 CREATE TABLE sends (session TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
@@ -175,6 +175,17 @@ class Receipts:
         rows = self._rows("SELECT count FROM sends WHERE session = ?", (session,))
         return int(rows[0][0]) if rows else 0
 
+    def check(self) -> list[tuple[str, str, str, int]]:
+        """Read the whole file, and return name, room id, origin and number of every place.
+
+        Raises as every method does where it is damaged.
+        """
+        troubles = [row[0] for row in self._rows("PRAGMA quick_check(3)", ())]
+        if troubles not in ([], ["ok"]):
+            raise self._damaged("; ".join(str(trouble) for trouble in troubles))
+        rows = self._rows("SELECT name, room, origin, n FROM places ORDER BY 1, 2, 3", ())
+        return [(row[0], row[1], row[2], row[3]) for row in rows]
+
     # --- writing -------------------------------------------------------------------------------
 
     def confirm(
@@ -216,7 +227,7 @@ class Receipts:
         rows = [(sender, target) for target in targets]
         if rows:
             with self._transaction() as link:
-                link.executemany("INSERT OR IGNORE INTO told VALUES (?, ?)", rows)
+                link.executemany("INSERT OR IGNORE INTO told (sender, target) VALUES (?, ?)", rows)
 
     def untell(self, targets: Iterable[str]) -> None:
         """Forget whom was told that nobody is live under some names: they are seen live."""

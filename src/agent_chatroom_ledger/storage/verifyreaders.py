@@ -1,4 +1,4 @@
-"""Checks of what lies beside git for readers: the levels of their lenses, and version cursors."""
+"""Checks of what lies beside git for readers: lenses' levels, version cursors, receipts."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def check_readers(
 
     ``places`` has the path of each room by its id. Rooms that are not there now are left out.
     """
+    _check_receipts(layout, source, overlay, places, found)
     for _, _ in _documents(layout, layout.preparations, PREPARATIONS, "completed", found):
         found.count("preparations")
     for path, document in _documents(layout, layout.consumers, LENSES, "rooms", found):
@@ -54,6 +55,36 @@ def check_readers(
                 if mine and mine[-1][1] > newest:
                     what = f"{path} has a level for {mine[-1][1]}@{origin}, which {room} has not"
                     found.error("consumer_state_invalid", what, str(path))
+
+
+def _check_receipts(
+    layout: Layout,
+    source: Source,
+    overlay: Overlay,
+    places: Mapping[str, str],
+    found: Findings,
+) -> None:
+    """Check that the receipts can be read, and that no place is past the end of its log."""
+    if not layout.receipts.exists():
+        return
+    from agent_chatroom_ledger.storage.receipts import Receipts
+
+    found.count("receipts")
+    receipts = Receipts(layout)
+    path = str(layout.receipts)
+    try:
+        for name, room_id, origin, n in receipts.check():
+            room = places.get(room_id)
+            if room is None or not reading.is_room(source, room, overlay):
+                continue
+            newest = reading.last_number(source, log_path(room, MESSAGES, origin), overlay)
+            if n > newest:
+                what = f"{path} has {name} at {n}@{origin}, past the end of {room}"
+                found.error("receipts_ahead", what, path)
+    except LedgerError as error:
+        found.error("receipts_damaged", str(error), path)
+    finally:
+        receipts.close()
 
 
 def _documents(
