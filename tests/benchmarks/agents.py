@@ -151,14 +151,15 @@ def inbox_large(scale: Scale) -> list[Row]:
     finally:
         for ledger in opened.values():
             ledger.close()
-    commands = {
-        size: ["-c", COMMAND, "--root", str(root), "inbox", "--as", "Reader", "--peek"]
-        for size, root in roots.items()
-    }
-    measured["as a process"] = interleaved(
-        scale.size(15, 5),
-        {size: lambda args=args: run_seconds(args) for size, args in commands.items()},
-    )
+    for what, name in (("nothing new", "Reader"), ("all waiting", "Full")):
+        commands = {
+            size: ["-c", COMMAND, "--root", str(root), "inbox", "--as", name, "--peek"]
+            for size, root in roots.items()
+        }
+        measured[f"as a process, {what}"] = interleaved(
+            scale.size(15, 5),
+            {size: lambda args=args: run_seconds(args) for size, args in commands.items()},
+        )
     rooms, messages = sizes["large"]
     return [
         row(
