@@ -10,8 +10,11 @@ import pytest
 from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.errors import Conflict, NotFound
 from agent_chatroom_ledger.storage import failpoints
+from tests.storage.processes import Silent
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import Git, MakeLedger
 
 BODIES = [f"body {number}" for number in range(120)]
@@ -157,6 +160,21 @@ def test_others_read_on_while_a_room_comes_back_elsewhere(ledger: Ledger, point:
     with Ledger.open(ledger.root, read_only=True) as other:
         unread = {found.room.path: found.count for found in other.consumer("Ann").unread()}
         assert unread[room.path] == len(BODIES)
+
+
+def test_the_view_of_what_was_said_just_before_is_made_when_it_is_back(ledger: Ledger) -> None:
+    """A room that leaves before the next checkpoint leaves with an older view."""
+    ledger.writer()._background = Silent()
+    room = ledger.room("design-review")
+    room.post("Analyst", "the last word")
+    ledger.archive_room(room)
+    back = ledger.restore_room("design-review")
+    assert any("> the last word" in page.read_text() for page in _pages(ledger, back.path))
+    assert ledger.verify().issues == ()
+
+
+def _pages(ledger: Ledger, room: str) -> list[Path]:
+    return sorted((ledger.root / room / "view").rglob("*.md"))
 
 
 def test_another_process_sees_it_at_once(ledger: Ledger) -> None:

@@ -155,6 +155,46 @@ def test_frames_that_are_not_committed_yet_are_carried_over(quiet: Writer, layou
     assert_settled(layout)
 
 
+@pytest.mark.parametrize("point", ["commit.remembered", "checkpoint.view_appended"])
+def test_views_show_what_came_while_they_were_made(
+    quiet: Writer, layout: Layout, point: str
+) -> None:
+    """What is committed with a view is in it, and what comes after it is in the next."""
+    other = Writer(layout, commit="group")
+    other._background = Silent()
+    write(other, say("one"))
+
+    def meanwhile(_: str) -> None:
+        failpoints.disarm()
+        write_room(other, "rooms/other", "0199c0de-0000-7000-8000-000000000002")
+        write(other, say("two"))
+        write(other, say("three"), path="rooms/other")
+
+    failpoints.arm(point, meanwhile)
+    quiet.checkpoint()
+    quiet.checkpoint()
+    pages = sorted(page.read_text() for page in layout.root.glob("rooms/*/view/*/*.md"))
+    assert [("> one" in page, "> two" in page, "> three" in page) for page in pages] in (
+        [(True, True, False), (False, False, True)],
+        [(False, False, True), (True, True, False)],
+    )
+    other.close()
+    assert_settled(layout)
+
+
+def test_views_of_what_a_foreign_tip_stands_on_are_made_too(quiet: Writer, layout: Layout) -> None:
+    """The checkpoint that makes a foreign tip durable builds nothing on it, so no view."""
+    write(quiet, say("one"))
+    tree = git(layout.root, "rev-parse", "main^{tree}").decode().strip()
+    made = git(layout.root, "commit-tree", tree, "-p", "main", "-m", "mine").decode().strip()
+    git(layout.root, "update-ref", "refs/heads/main", made)
+    write_room(quiet, "rooms/other", "0199c0de-0000-7000-8000-000000000002")
+    write(quiet, say("two"), path="rooms/other")
+    quiet.checkpoint()
+    assert len(list(layout.root.glob("rooms/*/view/*/*.md"))) == 2
+    assert_settled(layout)
+
+
 def test_the_users_own_files_stay_as_they_are(quiet: Writer, layout: Layout) -> None:
     """What he committed, staged, changed and left alone."""
     root = layout.root

@@ -9,6 +9,8 @@ import os
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from agent_chatroom_ledger.domain.frames import Frame, Header, ViewMark, encode_frame
 from agent_chatroom_ledger.domain.records import decode_record
 from agent_chatroom_ledger.domain.tombstones import ROOM_ARCHIVE, ROOM_RESTORE
@@ -27,12 +29,13 @@ from agent_chatroom_ledger.storage import (
 from agent_chatroom_ledger.storage.commits import COMMIT_FORMAT
 from agent_chatroom_ledger.storage.layout import is_ours, room_of_log
 from agent_chatroom_ledger.storage.objects import NO_OBJECT
+from agent_chatroom_ledger.storage.overlay import number_of
 from agent_chatroom_ledger.storage.source import CommitTree
 from agent_chatroom_ledger.storage.trees import EMPTY_TREE, differences, walk
 from agent_chatroom_ledger.storage.worktree import WorkTreeWriter, blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from agent_chatroom_ledger.storage.committer import Committer
     from agent_chatroom_ledger.storage.source import Source
@@ -61,6 +64,10 @@ class Checkpoint:
         locked = refs.ours(layout, f"{layout.git}/index.lock")
         if views_too:
             self._compile(views)
+        else:
+            # The next generation does not hold what is committed, so its rooms are noted here.
+            done = [f for f in committer.intake.frames if f.frame <= committer.committed()]
+            committer.views_owed.update(dict.fromkeys(_rooms_of(done)))
         main = committer.builder.tip
         spoiled = self._spoiled(views, main)
         if main == base and not (locked or spoiled or committer.intake.frames):
@@ -84,31 +91,18 @@ class Checkpoint:
         failpoints.reach("checkpoint.done")
 
     def _compile(self, views: Sequence[str]) -> None:
-        """Append and commit a view frame for every room that was written to."""
+        """Append and commit a view frame for every room that was written to or restored."""
         committer = self._committer
-        rooms = dict.fromkeys(views)
-        for frame in committer.intake.frames:
-            for item in frame.records:
-                room = room_of_log(item.log)
-                if room is not None:
-                    rooms[room] = None
+        rooms = dict.fromkeys([*views, *committer.views_owed, *_rooms_of(committer.intake.frames)])
         editor = committer.builder.editor
-        marks: list[ViewMark] = []
+        marks: dict[str, ViewMark] = {}
         for room in rooms:
             if not editor.names(f"{room}/operations"):
                 continue
-            positions = {
-                log: {
-                    origin: reading.last_number(editor, f"{room}/{log}/{origin}")
-                    for origin in reading.origins(editor, room, log)
-                }
-                for log in ("messages", "operations")
-            }
-            mark = ViewMark(
-                room=room, messages=positions["messages"], operations=positions["operations"]
-            )
+            mark = _mark_in(editor, room)
             if not committer.builder.has(_frame_of((mark,), 1, "")):
-                marks.append(mark)
+                marks[room] = mark
+        committer.views_owed.clear()
         if not marks:
             return
         journal, intake = committer.journal, committer.intake
@@ -116,12 +110,46 @@ class Checkpoint:
             intake.refresh()
             journal.settle()
             with intake.mutex:
+                # What came since is committed before the view, and the next generation does not
+                # hold it: nobody else would show it.
+                self._cover(marks, intake.after(committer.committed()))
+                if not marks:
+                    return  # it was of rooms that are archived now
                 number = intake.last_frame + 1
-                frame = _frame_of(tuple(marks), number, committer.present.next_time())
+                frame = _frame_of(tuple(marks.values()), number, committer.present.next_time())
                 end = journal.append(intake.offset, encode_frame(frame))
                 intake.accept((frame,), end)
         failpoints.reach("checkpoint.view_appended")
-        committer.commit_locked(checkpoint_foreign=False)
+        # What comes after the view is left to the next generation, and to its views.
+        committer.commit_locked(checkpoint_foreign=False, through=number)
+
+    def _cover(self, marks: dict[str, ViewMark], frames: Iterable[Frame]) -> None:
+        """Let the marks reach to the end of frames that the tip lacks, as if they were there."""
+        editor = self._committer.builder.editor
+        gone: set[str] = set()
+        for frame in frames:
+            for item in frame.records:
+                room = room_of_log(item.log)
+                if room is None:
+                    data = _of_whole_room(bytes(item.record))
+                    if data is None:
+                        continue
+                    room = str(data["path"])
+                    gone.add(room)
+                    marks.pop(room, None)
+                    if "commit" in data:
+                        kept = CommitTree(self._objects, str(data["commit"]))
+                        marks[room] = _mark_in(kept, str(data["from"]), room)
+                    continue
+                mark = marks.get(room)
+                if mark is None:
+                    if room in gone:
+                        mark = ViewMark(room=room, messages={}, operations={})
+                    else:
+                        mark = _mark_in(editor, room)
+                _, log, origin = item.log.rsplit("/", 2)
+                reached = {**getattr(mark, log), origin: number_of(bytes(item.record))}
+                marks[room] = msgspec.structs.replace(mark, **{log: reached})
 
     def _spoiled(self, views: Sequence[str], main: str) -> dict[str, str]:
         """Return the pages of some rooms, and their blobs, that the work tree shows otherwise."""
@@ -302,6 +330,29 @@ def _of_whole_room(line: bytes) -> dict[str, Any] | None:
     """Return the data of a record that archives or restores a room, None for any other."""
     record = decode_record(line)
     return record.data if record.kind in (ROOM_ARCHIVE, ROOM_RESTORE) else None
+
+
+def _rooms_of(frames: Iterable[Frame]) -> Iterator[str]:
+    """Give the rooms that frames write to or put back; an older view comes back with a tree."""
+    for frame in frames:
+        for item in frame.records:
+            room = room_of_log(item.log)
+            if room is not None:
+                yield room
+            elif (data := _of_whole_room(bytes(item.record))) is not None:
+                yield str(data["path"])
+
+
+def _mark_in(source: Source, place: str, room: str = "") -> ViewMark:
+    """Return how far the logs of a room reach that lies at a place in a tree."""
+    messages, operations = (
+        {
+            origin: reading.last_number(source, f"{place}/{log}/{origin}")
+            for origin in reading.origins(source, place, log)
+        }
+        for log in ("messages", "operations")
+    )
+    return ViewMark(room=room or place, messages=messages, operations=operations)
 
 
 def _frame_of(marks: tuple[ViewMark, ...], number: int, at: str) -> Frame:

@@ -60,6 +60,8 @@ class Committer:
         self._index_locked_at = 0.0
         # Main holds commits that no frame made, and the work tree does not show them yet.
         self.met_foreign = False
+        # Rooms that the last checkpoint left without their views: it stood on a foreign tip.
+        self.views_owed: dict[str, None] = {}
         self._packs_since_merge = 0
         self._committed = 0
         self._written = 0
@@ -193,13 +195,16 @@ class Committer:
         Checkpoint(self).run(views)
         self._index_locked_at = 0.0
 
-    def commit_locked(self, *, checkpoint_foreign: bool = True) -> int:
-        """Commit every pending frame; the commit lock is held. Return the last frame committed."""
+    def commit_locked(self, *, checkpoint_foreign: bool = True, through: int | None = None) -> int:
+        """Commit every pending frame, or those up to `through`; the commit lock is held.
+
+        Returns the last frame committed.
+        """
         self.intake.refresh()
         self._marks.require_head_on_main()
         hopeful = self.intake.last_frame > self._committed
         committed = self._settle(checkpoint_foreign=checkpoint_foreign, hopeful=hopeful)
-        frames = self.intake.after(committed)
+        frames = self._pending(committed, through)
         if not frames:
             return committed
         self.make_durable()
@@ -214,12 +219,16 @@ class Committer:
                 return committed
             # Somebody has moved main by hand: judge what is there now and build on it.
             committed = self._settle(checkpoint_foreign=checkpoint_foreign)
-            frames = self.intake.after(committed)
+            frames = self._pending(committed, through)
             self.make_durable()
         raise Busy(
             "main is being moved by another program faster than we can build on it",
             code="lost_races",
         )
+
+    def _pending(self, committed: int, through: int | None) -> list[Frame]:
+        frames = self.intake.after(committed)
+        return frames if through is None else [f for f in frames if f.frame <= through]
 
     def make_durable(self) -> None:
         """Sync the journal; when the disk refuses, write what it held anew, and sync that.

@@ -271,7 +271,7 @@ class Writer:
     def _has_work(self) -> bool:
         from agent_chatroom_ledger.storage.recovery import needed
 
-        return needed(self.layout)
+        return bool(self.committer.views_owed) or needed(self.layout)
 
     def _release(self) -> None:
         forget_slots(self.layout)
