@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_chatroom_ledger import Ledger
-from agent_chatroom_ledger.errors import Conflict, NotFound
+from agent_chatroom_ledger.archives import tombstones
+from agent_chatroom_ledger.domain.tombstones import encode_tombstone
+from agent_chatroom_ledger.errors import Conflict, LedgerError, NotFound
 from agent_chatroom_ledger.storage import failpoints
 from tests.storage.processes import Silent
 
@@ -175,6 +178,83 @@ def test_the_view_of_what_was_said_just_before_is_made_when_it_is_back(ledger: L
 
 def _pages(ledger: Ledger, room: str) -> list[Path]:
     return sorted((ledger.root / room / "view").rglob("*.md"))
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_is_restored_at_the_same_moment_left_its_tombstone(
+    ledger: Ledger, *, again: bool
+) -> None:
+    """Whoever archives gets what his own commit made, whatever main has when the call returns."""
+    room = ledger.room("design-review")
+    room.post("Analyst", "one more")
+    with Ledger.open(ledger.root) as other:
+
+        def meanwhile(_: str) -> None:
+            failpoints.disarm()
+            other.writer().checkpoint()
+            other.restore_room(room.id, by="Bob")
+            if again:
+                other.room(room.id).post("Bob", "and one")
+                other.archive_room(room.id, by="Bob", reason="really")
+
+        failpoints.arm("writer.appended", meanwhile)
+        stone = ledger.archive_room(room, by="Ann", reason="done")
+        assert (stone.archived_by, stone.reason, stone.members) == ("Ann", "done", ("Analyst",))
+        assert stone.messages == {ledger.origin: len(BODIES) + 1}
+        text = ledger.source_at(stone.commit).read(f"{stone.path}/room.json")
+        assert text is not None
+        assert other.room(room.id).status == ("archived" if again else "active")
+        if again:
+            return
+        # What the tombstone says is what the one in the tree said.
+        committed = {stone for name in _commits(ledger) for stone in _stones(ledger, name)}
+        assert encode_tombstone(stone) in committed
+
+
+def _commits(ledger: Ledger) -> list[str]:
+    return [entry.commit for entry in ledger.log()]
+
+
+def _stones(ledger: Ledger, commit: str) -> list[bytes]:
+    source = ledger.source_at(commit)
+    return [encode_tombstone(stone) for stone in tombstones(source)]
+
+
+def test_archiving_and_posting_in_many_threads(make_ledger: MakeLedger) -> None:
+    """A direct message brings its room back, as often as somebody archives it."""
+    ledger = make_ledger()
+    ann = ledger.agent("Ann")
+    ann.dm(["Bob"], "first")
+    told: list[LedgerError] = []
+
+    def post(number: int) -> None:
+        with Ledger.open(ledger.root) as mine:
+            for n in range(4):
+                try:
+                    mine.agent("Ann").dm(["Bob"], f"{number} {n}")
+                except LedgerError as error:
+                    told.append(error)
+
+    def archive() -> None:
+        with Ledger.open(ledger.root) as mine:
+            for _ in range(6):
+                try:
+                    (found,) = mine.rooms() or [None]
+                    if found is not None:
+                        stone = mine.archive_room(found.id, by="Carl")
+                        assert (stone.id, stone.archived_by) == (found.id, "Carl")
+                except LedgerError as error:
+                    told.append(error)
+
+    with ThreadPoolExecutor() as pool:
+        done = [pool.submit(post, number) for number in range(2)]
+        done += [pool.submit(archive) for _ in range(2)]
+        for one in done:
+            one.result()
+    # Somebody else was first: that is all that anybody may hear.
+    assert {error.code for error in told} <= {"archived", "not_archived", "not_found"}, told
+    ledger.flush()
+    assert ledger.verify().issues == ()
 
 
 def test_another_process_sees_it_at_once(ledger: Ledger) -> None:

@@ -7,18 +7,22 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.domain.names import check_author, numbered_slug
-from agent_chatroom_ledger.domain.records import record_of
+from agent_chatroom_ledger.domain.records import decode_record, record_of
 from agent_chatroom_ledger.domain.rooms import check_reason
 from agent_chatroom_ledger.domain.tombstones import (
+    ROOM_RESTORE,
     Tombstone,
     archive_draft,
     decode_tombstone,
     move_draft,
     restore_draft,
+    tombstone_path,
 )
 from agent_chatroom_ledger.errors import Conflict, Corrupt, NotFound
 from agent_chatroom_ledger.room import Room
+from agent_chatroom_ledger.storage import reading
 from agent_chatroom_ledger.storage.reading import OPERATIONS, ROOMS, log_path
+from agent_chatroom_ledger.storage.roomreader import RoomReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.ledger import Ledger
     from agent_chatroom_ledger.storage.present import Present
     from agent_chatroom_ledger.storage.source import Source
-    from agent_chatroom_ledger.storage.writer import Entry, Transaction
+    from agent_chatroom_ledger.storage.writer import Entry, Stored, Transaction
 
 
 def tombstones(source: Source) -> Iterator[Tombstone]:
@@ -60,7 +64,8 @@ def archive_room(ledger: Ledger, room: Room, *, by: str = "Ledger", reason: str 
     """Take a room out of the present: a tombstone and a removed directory, one commit.
 
     It can still be listed, read and verified. Raises Conflict (code `archived`) when it is
-    archived already.
+    archived already. The tombstone is the one that this call left, though somebody restore the room
+    before it returns.
     """
     check_author(by, "by")
     check_reason(reason)
@@ -72,14 +77,42 @@ def archive_room(ledger: Ledger, room: Room, *, by: str = "Ledger", reason: str 
         )
         return (_transaction(present, draft, (), by, reason),)
 
-    room_id = room.id
-    ledger.transact(build)
+    (stored,) = ledger.transact(build)
     # Readers look at the work tree: it shows the room as archived before this call returns.
     ledger.writer().checkpoint()
-    found = [t for t in tombstones(ledger.look()[0]) if t.id == room_id]
-    if not found:
-        raise NotFound(f"{room.path} left no tombstone; run `rooms verify`", room=room.path)
-    return found[0]
+    return _left_by(ledger, stored)
+
+
+def _left_by(ledger: Ledger, stored: Stored) -> Tombstone:
+    """Return the tombstone that an operation left, though the room be back by now."""
+    operation = stored.record
+    named = operation.data or {}
+    room_id, path = str(named["id"]), str(named["path"])
+    source, overlay = ledger.look()
+    data = source.read(tombstone_path(room_id))
+    if data is not None:
+        found = decode_tombstone(data)
+        if found.archived_at == operation.at:
+            return found
+    # Somebody was quick to bring it back: what he did names the commit that the tombstone named.
+    for _, line in reading.records(source, stored.log, operation.n, overlay=overlay):
+        later = decode_record(line)
+        if later.kind == ROOM_RESTORE and (later.data or {}).get("id") == room_id:
+            commit = str((later.data or {})["commit"])
+            reader = RoomReader(ledger.source_at(commit), None, path)
+            return Tombstone(
+                id=room_id,
+                title=str(named["title"]),
+                path=path,
+                members=reader.state().members,
+                messages=reader.positions(),
+                operations=reader.positions(OPERATIONS),
+                commit=commit,
+                archived_at=operation.at,
+                archived_by=operation.author,
+                reason=str(named.get("reason", "")),
+            )
+    raise NotFound(f"{path} left no tombstone; run `rooms verify`", room=path)
 
 
 def restore_room(

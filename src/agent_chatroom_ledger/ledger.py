@@ -206,12 +206,10 @@ class Ledger:
         """
         from agent_chatroom_ledger.archives import restore_room
 
-        tombstone = self.room(room).tombstone
-        if tombstone is None:
-            raise Conflict(
-                f"{self.room(room).path} is not archived.", code="not_archived", room=str(room)
-            )
-        return restore_room(self, tombstone, by=by, reason=reason)
+        found = self.room(room)
+        if found.tombstone is None:
+            raise Conflict(f"{found.path} is not archived.", code="not_archived", room=str(room))
+        return restore_room(self, found.tombstone, by=by, reason=reason)
 
     def rooms(
         self,
