@@ -59,6 +59,9 @@ class Handover:
     same messages come again.
     """
 
+    # An interrupt may come before there is anything to let go of.
+    _closed = True
+
     def __init__(self, parts: list[_Part], *, more: bool) -> None:
         """Use ``take``."""
         self._parts = parts

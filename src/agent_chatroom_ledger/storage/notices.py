@@ -26,10 +26,13 @@ _EVENTS_BYTES: Final = 65_536
 class Notices:
     """Waits for writes in directories. ``available`` is false where the system tells of none."""
 
+    # An interrupt may come before there is anything to let go of.
+    _descriptor = -1
+    _poll: select.poll | None = None
+
     def __init__(self, directories: Iterable[Path]) -> None:
         """Begin at once: what is written from now on is told."""
         self._descriptor = _watching([os.fsencode(path) for path in directories])
-        self._poll = None
         if self._descriptor >= 0:
             self._poll = select.poll()
             self._poll.register(self._descriptor, select.POLLIN)

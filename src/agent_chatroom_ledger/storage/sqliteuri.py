@@ -1,4 +1,4 @@
-"""URIs of SQLite files, by which one is opened in a mode of its own (https://sqlite.org/uri.html)."""
+"""URIs of SQLite files, by which one is opened in a mode of its own (sqlite.org/uri.html)."""
 
 from __future__ import annotations
 
