@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_chatroom_ledger import Conflict, InvalidInput, Ledger, NotFound
-from agent_chatroom_ledger.lookup import find_message, place_of
+from agent_chatroom_ledger.lookup import correlated, find_message, place_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,3 +86,23 @@ def test_a_reader_without_the_right_to_write_finds_it_too(ledger: Ledger, tmp_pa
     message = ledger.create_room("Review").post("Ana", "hi")
     with Ledger.open(tmp_path / "ledger", read_only=True) as reader:
         assert find_message(reader, message.id)[1] == message
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_correlation_is_found_in_all_rooms_archived_ones_too(
+    ledger: Ledger, *, read_only: bool
+) -> None:
+    rooms = [ledger.create_room(title) for title in ("One", "Two", "Three")]
+    for n in range(4):
+        for room in rooms:
+            room.post("Ann", f"{room.path} {n}", correlation="c" if n % 2 else "d")
+    ledger.archive_room("two")
+    ledger.room("three").post("Ann", "the last", correlation="c")
+    with Ledger.open(ledger.root, read_only=read_only) as other:
+        found = correlated(other, "c")
+        assert [message.body for _, message in found] == [
+            *(f"{room.path} {n}" for n in (1, 3) for room in rooms),
+            "the last",
+        ]
+        assert [room.path.rpartition("/")[2] for room, _ in found[:3]] == ["one", "two", "three"]
+        assert correlated(other, "e") == []

@@ -1,4 +1,4 @@
-"""Finding one message of the whole ledger, by the id of its record or by its place."""
+"""Finding messages of the whole ledger: by id, by place, or by what they belong to."""
 
 from __future__ import annotations
 
@@ -46,6 +46,32 @@ def find_message(ledger: Ledger, name: str, me: str = "") -> tuple[Room, Message
         id=name,
         candidates=places,
     )
+
+
+def correlated(ledger: Ledger, correlation: str) -> list[tuple[Room, Message]]:
+    """Return the messages that bear a correlation, oldest first, with the rooms they are in.
+
+    Archived rooms are read through; of the others the index knows the places.
+    """
+    from agent_chatroom_ledger.archives import tombstones
+
+    index = ledger.index
+    index.ask(lambda _link: None, thorough=True)
+    found: dict[tuple[str, str], tuple[Room, Message]] = {}
+    for path, kind, origin, n in index.correlated(correlation):
+        room = Room(ledger, path)
+        message = room.reader().find(origin, n) if kind == reading.MESSAGES else None
+        if message is None or message.correlation != correlation:
+            continue
+        # Of one id from two origins the later is folded away.
+        other = found.get((path, message.id))
+        if other is None or order_key(message) < order_key(other[1]):
+            found[path, message.id] = room, message
+    pairs = list(found.values())
+    for stone in tombstones(ledger.look()[0]):
+        room = Room(ledger, stone.path, tombstone=stone)
+        pairs += [(room, one) for one in room.messages() if one.correlation == correlation]
+    return sorted(pairs, key=lambda pair: (pair[1].at, pair[0].path, pair[1].n))
 
 
 def place_of(room: Room, message: Message) -> str:

@@ -221,13 +221,9 @@ def within(messages: Iterable[Message], count: int) -> list[Message]:
 
 def _correlated(agent: Agent, correlation: str, limit: int) -> results.ReadResult:
     """Return the messages of every room that bear a correlation, oldest first."""
-    found = []
-    for summary in agent.ledger.rooms(status="all"):
-        room = agent.ledger.room(summary.id)
-        found += [
-            (room, message) for message in room.messages() if message.correlation == correlation
-        ]
-    found.sort(key=lambda pair: (pair[1].at, pair[0].path, pair[1].n))
+    from agent_chatroom_ledger.lookup import correlated
+
+    found = correlated(agent.ledger, correlation)
     kept = set(map(id, within((message for _, message in found), limit)))
     return results.ReadResult(
         messages=[results.Said(**said(*pair)) for pair in found if id(pair[1]) in kept]
