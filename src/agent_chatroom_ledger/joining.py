@@ -14,7 +14,7 @@ from agent_chatroom_ledger.creation import Wanted, find_or_create
 from agent_chatroom_ledger.direct import refuse_direct
 from agent_chatroom_ledger.domain.direct import is_direct
 from agent_chatroom_ledger.domain.events import event_draft
-from agent_chatroom_ledger.domain.names import check_author, fold_title
+from agent_chatroom_ledger.domain.names import check_author
 from agent_chatroom_ledger.domain.records import Message, message_of, record_of
 from agent_chatroom_ledger.domain.rooms import check_reason, members_draft
 from agent_chatroom_ledger.errors import Conflict, InvalidInput, LedgerError, NotYetCommitted
@@ -129,15 +129,14 @@ def create_or_join(
     if isinstance(members, str):
         raise InvalidInput("members is a list of names, not one text.", field="members")
     wanted = Wanted(title, folder, (name, *members), name, "")
-    titled = fold_title(title)
 
     def same(present: Present) -> str | None:
+        from agent_chatroom_ledger.storage.titles import same_titled
+
         rows = [
             row
-            for row in ledger.index.rooms()
-            if fold_title(row.title) == titled
-            and not is_direct(row.id)
-            and present.room(row.path) is not None
+            for row in same_titled(ledger.index, title)
+            if not is_direct(row.id) and present.room(row.path) is not None
         ]
         here = [row for row in rows if row.folder == wanted.folder]
         rows = here if here or wanted.folder else rows
