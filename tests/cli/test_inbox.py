@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_chatroom_ledger import Ledger
+from tests.cli.conftest import environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,6 +103,19 @@ def test_a_reader_that_goes_away_got_nothing(ask: Ask, start: Start, room: Room)
     receipts = ask("receipts", "review#1")["receipts"]
     assert [receipt["handed_at"] for receipt in receipts] == [None]
     assert len(ask("inbox", "--as", "ben")["messages"]) == 1
+
+
+def test_a_closed_output_hands_nothing_over(ask: Ask, root: Path, room: Room) -> None:
+    room.post("ana", "hello")
+    command = f"{sys.executable} -m agent_chatroom_ledger.cli inbox --as ben"
+    for rest in (">&-", "--json >&-"):
+        found = subprocess.run(
+            ["sh", "-c", f"{command} {rest}"], env=environment(root), capture_output=True,
+            check=False,
+        )  # fmt: skip
+        assert (found.returncode, found.stderr) == (0, b"")
+    subprocess.run(["sh", "-c", f"{command} >/dev/null"], env=environment(root), check=True)
+    assert ask("inbox", "--as", "ben")["messages"] == [], "somebody chose to read none of it"
 
 
 def test_output_that_cannot_be_written_hands_nothing_over(

@@ -252,13 +252,16 @@ def _spare_imports() -> None:
 
 
 def _hold_descriptors() -> None:
-    """Let 0, 1 and 2 be open, lest a file of the ledger gets one of these numbers."""
+    """Let 0, 1 and 2 be open, lest a file of the ledger gets one of these numbers.
+
+    For reading alone: what is written where nobody reads fails, and counts as handed to nobody.
+    """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
             # The lowest number that is free is taken, which is this one.
-            os.open(os.devnull, os.O_RDWR)
+            os.open(os.devnull, os.O_RDONLY)
 
 
 def _standard_input() -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,16 @@ def _write(text: str) -> None:
         sys.stdout.flush()
 
 
+def deliver() -> None:
+    """Write what is still held back; raises ReaderGone as well where there never was a reader.
+
+    A stdout that was closed before this process began has been opened on nothing (program.py).
+    """
+    flush()
+    if getattr(sys.stdout, "name", None) == os.devnull:
+        raise ReaderGone
+
+
 @contextmanager
 def _to_reader() -> Iterator[None]:
     """Tell a pipe of ours that its reader left from any other that may break."""
@@ -94,6 +105,4 @@ def _to_reader() -> Iterator[None]:
 
 def path_text(path: object) -> str:
     """Show a path as text; bytes that are no text become escapes, since JSON cannot hold them."""
-    import os
-
     return os.fsencode(str(path)).decode("utf-8", "backslashreplace")

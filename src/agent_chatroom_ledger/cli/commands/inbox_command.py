@@ -74,7 +74,7 @@ def command(
         with take(ledger, me, max=count, room=room, again=again, door="cli") as handover:
             _show(session, me, list(handover), handover.waiting())
             # Only what has left this process counts as handed over.
-            output.flush()
+            output.deliver()
             handover.confirm()
 
 
