@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger import Ledger
 
 
+def test_what_only_a_person_can_mend_is_not_the_models_to_try() -> None:
+    absent = NotFound("/x does not exist. `rooms init /x` makes a ledger there.", root="/x")
+    assert sentence_of(absent).endswith(
+        "makes a ledger there. Tell your user: without a ledger there are no rooms."
+    )
+    settings = InvalidInput("The settings /x cannot be understood.", code="bad_setting")
+    assert "argument" not in sentence_of(settings)
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),

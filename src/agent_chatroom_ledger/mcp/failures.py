@@ -30,6 +30,7 @@ _NEXT: Final = {
     "not_yet_committed": "It is stored: do not send it again.",
     "send_limit": "Stop sending in this session, and tell your user.",
     "past_end": "Give a number that rooms_read has shown you.",
+    "bad_setting": "Tell your user: only a person can correct the settings.",
     "cursor_mismatch": "Tell your user; nothing was changed.",
 }
 _NEXT_BY_CLASS: Final = (
@@ -92,6 +93,8 @@ def sentence_of(error: Exception) -> str:
 def _advice(error: LedgerError) -> str:
     if error.code in _NEXT:
         return _NEXT[error.code]
+    if isinstance(error, NotFound) and "root" in error.fields:
+        return "Tell your user: without a ledger there are no rooms."
     return next(
         (advice for kind, advice in _NEXT_BY_CLASS if isinstance(error, kind)), "Tell your user."
     )
