@@ -9,7 +9,7 @@ import pytest
 
 from agent_chatroom_ledger.domain.identities import ProcessId
 from agent_chatroom_ledger.domain.pins import Pin
-from agent_chatroom_ledger.errors import Busy, Corrupt, InvalidInput
+from agent_chatroom_ledger.errors import Busy, Corrupt, Forbidden, InvalidInput
 from agent_chatroom_ledger.storage import pinfile
 from agent_chatroom_ledger.storage.locks import FileLock
 from tests.racing import race
@@ -31,6 +31,14 @@ def test_pins_come_back_as_they_went_in(layout: Layout) -> None:
     assert pinfile.load(layout) == {"cwd:/ä": pin("cwd:/ä"), "pane:x": pin("pane:x", "b")}
     pinfile.change(layout, lambda pins: {"pane:x": pins["pane:x"]})
     assert set(pinfile.load(layout)) == {"pane:x"}
+
+
+def test_what_cannot_be_read_is_named_with_the_way_out(layout: Layout) -> None:
+    layout.pins.mkdir(parents=True)
+    for attempt in (lambda: pinfile.load(layout), lambda: pinfile.change(layout, lambda _: None)):
+        with pytest.raises(Forbidden, match="ROOMS_NAME says who you are") as caught:
+            attempt()
+        assert str(layout.pins) in caught.value.message
 
 
 def test_nothing_changed_is_nothing_written(layout: Layout) -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from agent_chatroom_ledger.domain.identities import ProcessId
 from agent_chatroom_ledger.domain.pins import Pin
-from agent_chatroom_ledger.errors import Corrupt, InvalidInput
+from agent_chatroom_ledger.errors import Corrupt, Forbidden, InvalidInput
 from agent_chatroom_ledger.limits import CLAIM_WAIT_SECONDS_MAX, PINS_MAX
 from agent_chatroom_ledger.storage import files
 from agent_chatroom_ledger.storage.locks import FileLock
@@ -46,7 +46,7 @@ _decoder = msgspec.json.Decoder(_File)
 
 def load(layout: Layout) -> dict[str, Pin]:
     """Return the pins by key; none when there is no file."""
-    content = files.read_bytes(layout.pins)
+    content = _content(layout)
     return {} if content is None else _pins(layout, content)
 
 
@@ -58,7 +58,7 @@ def change(
     Raises Busy when others change them for too long, and InvalidInput beyond 1,000 pins.
     """
     with files.clear_errors("writing the pins"), _locked(layout):
-        content = files.read_bytes(layout.pins)
+        content = _content(layout)
         before = {} if content is None else _pins(layout, content)
         after = edit(dict(before))
         if after is None or after == before:
@@ -74,6 +74,18 @@ def change(
         data = msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
         files.replace(layout, layout.pins, data, sync=True)
         return after
+
+
+def _content(layout: Layout) -> bytes | None:
+    """Return the file's bytes; None without one. Raises Forbidden when it cannot be read."""
+    try:
+        return files.read_bytes(layout.pins)
+    except OSError as error:
+        raise Forbidden(
+            f"The file of pins {layout.pins} cannot be read: {error.strerror}. Let yourself read "
+            "it, or move it away; until then --as or ROOMS_NAME says who you are.",
+            path=str(layout.pins),
+        ) from error
 
 
 def _document(known: dict[str, Any], pins: dict[str, Pin]) -> dict[str, Any]:
