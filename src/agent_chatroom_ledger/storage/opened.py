@@ -224,11 +224,12 @@ class Opened:
             return
         import sqlite3
 
-        index = self._index
-        if index is None:
-            from agent_chatroom_ledger.storage.index import Index
+        from agent_chatroom_ledger.storage.index import Index
 
-            index = Index(self.layout)
+        # One that looks for itself: through us nothing is to be seen any more.
+        if self._index is not None:
+            self._index.close()
+        index = Index(self.layout)
         try:
             lag = index.behind_bytes()
             if lag is not None and _INDEX_LAG_BYTES_MIN <= lag <= _INDEX_LAG_BYTES_MAX:
