@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.tokens import bound_name
 
@@ -43,3 +45,10 @@ def test_what_is_not_there_cannot_be_revoked(invoke: Invoke) -> None:
 
 def test_a_hostile_name_is_no_name(invoke: Invoke) -> None:
     assert invoke("tokens", "create", "a\x1b[2Jb").exit_code == 1
+
+
+@pytest.mark.parametrize("option", ["--host=127.0.0.1", "--port=1", "--allow-host=x"])
+def test_what_is_about_http_is_refused_over_streams(invoke: Invoke, option: str) -> None:
+    result = invoke("mcp", option)
+    assert result.exit_code == 2
+    assert f"{option.partition('=')[0]} is about serving over HTTP; give --http" in result.stderr

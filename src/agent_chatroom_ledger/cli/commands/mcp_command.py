@@ -55,7 +55,18 @@ def command(
     """
     from agent_chatroom_ledger.cli import serving
 
+    if not http and (given := _given("host", "port", "hosts")):
+        option = {"hosts": "allow-host"}.get(given[0], given[0])
+        raise click.UsageError(f"--{option} is about serving over HTTP; give --http as well.")
     if http:
         serving.serve_http(session, name, host=host, port=port, allowed=hosts)
     else:
         serving.serve_stdio(session, name)
+
+
+def _given(*names: str) -> list[str]:
+    """Return those parameters that the command line gives."""
+    from click.core import ParameterSource
+
+    context = click.get_current_context()
+    return [n for n in names if context.get_parameter_source(n) is ParameterSource.COMMANDLINE]
