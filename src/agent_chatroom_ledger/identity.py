@@ -163,6 +163,14 @@ def acting_client(ledger: Ledger, environment: Mapping[str, str], directory: str
     return _completed(client, entry_among(known, client.process, client.seat))
 
 
+def session_of_client(ledger: Ledger, client: Client) -> str | None:
+    """Return the session that a client is in now, as the door that knows it best has told."""
+    if client.process is None:
+        return client.session
+    known = presence.entries(ledger.layout)
+    return _completed(client, entry_among(known, client.process, client.seat)).session
+
+
 class _Found(NamedTuple):
     """What was resolved: the identity, the choice behind it, and the client with what we knew."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
-from agent_chatroom_ledger.errors import NotFound
+from agent_chatroom_ledger.errors import Forbidden, NotFound
 from agent_chatroom_ledger.mcp.speakers import (
     ClientInfo,
     House,
@@ -14,6 +15,7 @@ from agent_chatroom_ledger.mcp.speakers import (
     OwnSpeaker,
     known_as,
 )
+from agent_chatroom_ledger.presence import heard_hook
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +71,24 @@ def test_the_name_of_a_client_is_found_anew_at_every_call(ledger: Ledger, tmp_pa
     assert names(ledger) == ["anna"]
     speaker.close()
     assert names(ledger) == []
+
+
+def test_the_session_is_the_one_that_a_hook_told_last(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.set_setting("max_sends_per_session", 1)
+    room = ledger.create_room("Review")
+    environment = {"ROOMS_NAME": "ana"}
+    speaker = OwnSpeaker(House(lambda: ledger), environment, str(tmp_path))
+    speaker.agent(CLIENT)
+    client = speaker.client()
+    assert client is not None
+    for session in ("first", "after /clear"):
+        heard_hook(ledger, environment, msgspec.structs.replace(client, session=session))
+        speaker.agent(CLIENT).post(room, "one")
+        with pytest.raises(Forbidden):
+            ledger.agent("ana", session=session, door="cli").post(room, "by a command")
+        with pytest.raises(Forbidden):
+            speaker.agent(CLIENT).post(room, "two")
+    speaker.close()
 
 
 def test_what_an_option_says_is_stronger_than_the_environment(

@@ -103,13 +103,16 @@ class OwnSpeaker:
         self._begun = 0.0
         self._identity: Identity | None = None
         self._agent: Agent | None = None
+        self._session: str | None = None
 
     def agent(self, said: ClientInfo | None, *, joins: bool = False) -> Agent:
         """Return the agent as it is called now: pins are read, and the name claimed, every time.
 
+        So is its session, which counts what is sent: hooks and commands tell of the same one.
+
         Where the settings say `auto_join = false` only a call that ``joins`` claims it.
         """
-        from agent_chatroom_ledger.identity import identify
+        from agent_chatroom_ledger.identity import identify, session_of_client
 
         ledger = self._house.ledger()
         with self._lock:
@@ -117,8 +120,11 @@ class OwnSpeaker:
             claim = joins or ledger.settings.auto_join
             identity = identify(ledger, self._environment, client, self._explicit, claim=claim)
             self._identity = identity
-            if self._agent is None or self._agent.name != identity.name:
-                self._agent = ledger.agent(identity.name, session=client.session, door="mcp")
+            session = session_of_client(ledger, client)
+            now = (identity.name, session)
+            if self._agent is None or (self._agent.name, self._session) != now:
+                self._agent = ledger.agent(identity.name, session=session, door="mcp")
+                self._session = session
             return self._agent
 
     def client(self) -> Client | None:
