@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_chatroom_ledger.domain.clock import from_datetime
-from agent_chatroom_ledger.storage import foreign, journal
+from agent_chatroom_ledger.storage import failpoints, foreign, journal
 from agent_chatroom_ledger.storage.index import Index
+from agent_chatroom_ledger.storage.indexfill import Filler
 from agent_chatroom_ledger.storage.layout import Layout
 from agent_chatroom_ledger.storage.overlay import Overlay
 from agent_chatroom_ledger.storage.source import WorkTree
+from tests.storage.processes import Silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from agent_chatroom_ledger import Ledger
+    from tests.conftest import Git
 
 
 @pytest.fixture
@@ -310,3 +313,49 @@ def test_a_forked_child_opens_its_own(filled: Ledger) -> None:
     assert os.waitpid(child, 0)[1] == 0
     assert index.rooms()
     index.close()
+
+
+@pytest.mark.broken_on_purpose  # verify names a commit by hand that brings records
+def test_what_somebody_commits_with_git_is_seen_before_the_next_write(
+    index: Index, filled: Ledger, git: Git
+) -> None:
+    """Main moved without a frame, and no writer has noticed yet."""
+    writer = filled.writer()
+    writer.background.stop()
+    writer._background = Silent()
+    filled.flush()
+    both = [row.path for row in index.rooms()]
+    git(filled.root, "rm", "-rq", "rooms/team")
+    user = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    git(filled.root, *user, "commit", "-qm", "Remove a room")
+    assert [row.path for row in index.rooms()] == both[:1]
+    assert [summary.path for summary in filled.rooms()] == both[:1]
+    git(filled.root, *user, "revert", "--no-edit", "HEAD")
+    assert [row.path for row in index.rooms()] == both
+    filled.room("design-review").post("Ann", "the next write")
+    filled.flush()
+    assert [summary.path for summary in filled.rooms()] == both
+
+
+def test_what_the_ledger_commits_itself_is_no_reason_to_compare(
+    filled: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled.index.follow()
+    compared: list[int] = []
+    monkeypatch.setattr(Filler, "compare", lambda _: compared.append(1))
+    looked: list[str] = []
+
+    def look(_: str) -> None:
+        looked.append(foreign.read(filled.layout))
+
+    failpoints.observe(look)
+    try:
+        for number in range(3):
+            filled.room("team/other").post("Ann", f"{number}")
+            filled.index.follow()
+            filled.flush()
+            filled.index.follow()
+    finally:
+        failpoints.disarm()
+    assert compared == []
+    assert set(looked) == {foreign.read(filled.layout)}

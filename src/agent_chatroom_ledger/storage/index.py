@@ -298,7 +298,7 @@ class Index:
     def _catch_up(self) -> None:
         link = self._connected()
         kept = journal.generations(self._layout)
-        now = (0, 0, foreign.stamp(self._layout))
+        now = (0, 0, foreign.stamp_with_main(self._layout))
         if kept:
             with contextlib.suppress(FileNotFoundError):
                 size = journal.generation_path(self._layout, kept[-1]).stat().st_size
