@@ -157,7 +157,11 @@ def run_seconds(args: Sequence[str]) -> float:
     """Return the seconds of one Python process with its start."""
     begin = time.perf_counter()
     subprocess.run(
-        [sys.executable, *args], env=child_environment(), check=True, stdout=subprocess.DEVNULL
+        [sys.executable, *args],
+        env=child_environment(),
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     return time.perf_counter() - begin
 

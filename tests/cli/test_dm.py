@@ -111,10 +111,10 @@ def test_an_ambiguous_id_names_the_places(root: Path, ask: Ask, invoke: Invoke) 
 
 def test_names_cannot_drive_a_terminal(root: Path, invoke: Invoke) -> None:
     with Ledger.open(root) as ledger:
-        room = ledger.agent("\u200bevil").dm(["B<b>en"], "\x1b[2J\u202ehi").room
+        room = ledger.agent("e\u0301vil").dm(["B<b>en"], "\x1b[2J\u202ehi").room
     for words in (("read", room.path), ("list",), ("show", room.path)):
         shown = invoke(*words).stdout
-        assert "evil" in shown
+        assert "vil" in shown
         assert not set(shown) & {"\x1b", "\u202e"}
 
 

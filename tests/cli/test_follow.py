@@ -123,3 +123,12 @@ def test_it_ends_with_its_reader_even_when_nothing_is_posted(root: Path, trap: s
     )  # fmt: skip
     assert found.stderr == b"0\n"
     assert found.stdout.count(b"\n") == 1
+
+
+def test_whoever_follows_an_archived_room_is_told(ledger: Ledger, start: Start) -> None:
+    ledger.archive_room("review")
+    process = start("tail", "review", "-f", "--json")
+    assert [next_line(process).message.n for _ in range(5)] == [1, 2, 3, 4, 5]
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert b"is archived" in err

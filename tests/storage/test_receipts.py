@@ -283,3 +283,10 @@ def test_a_forked_child_leaves_its_parents_connection_alone(store: Receipts) -> 
     os.waitpid(child, 0)
     confirm(store, given(3))
     assert len(store.beyond("Ana")) == 3
+
+
+@pytest.mark.broken_on_purpose
+def test_what_is_no_file_is_named_with_the_way_out(store: Receipts) -> None:
+    store.path.mkdir(parents=True)
+    with pytest.raises(Forbidden, match="moved away"):
+        store.places("Ana")

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from typing import Final
 
-from agent_chatroom_ledger.domain.names import check_author
+from agent_chatroom_ledger.domain.names import UNSEEN, check_author
 from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.limits import AGENT_NAME_CHARS_MAX
 
@@ -67,7 +67,7 @@ def _word_of(text: str) -> str:
     """Return the letters, digits and marks of a text, one hyphen for all else between them."""
     readable = text[:_LOOKED_AT_CHARS].encode(errors="ignore").decode()
     kept: list[str] = []
-    for character in unicodedata.normalize("NFC", readable):
+    for character in re.sub(UNSEEN, "", unicodedata.normalize("NFC", readable)):
         if character.isalnum():
             kept.append(character)
         elif character in _SEPARATORS:

@@ -32,7 +32,7 @@ def check_addressees(names: Iterable[str], me: str) -> tuple[str, ...]:
     """
     if isinstance(names, str):
         raise InvalidInput("names is a list of names, not one text.", field="names")
-    given = {check_author(name, "names") for name in names}
+    given = {check_author(name, "name") for name in names}
     others = tuple(sorted(given - {me}))
     if not others:
         raise InvalidInput(

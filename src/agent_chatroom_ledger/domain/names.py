@@ -58,6 +58,11 @@ _INVISIBLE: Final = (
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _PATH_FORBIDDEN: Final = rf'[{CONTROL_CLASS}<>:"|?*\\~\u00ad\u200b-\u200d\u2060]'
+# With one of these a name looks like another: soft hyphens, spaces of no width, fillers, tags.
+UNSEEN: Final = (
+    r"[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2064"
+    r"\u3164\uffa0\U000e0000-\U000e007f]"
+)
 _HEADER_FORBIDDEN: Final = f"[{CONTROL_CLASS}]"
 _NOT_EMAIL: Final = re.compile(r"[^\w.+-]+")
 _NOT_HOST: Final = re.compile(r"[^a-z0-9]+")
@@ -86,6 +91,9 @@ def _check_line(text: str, field: str, chars_max: int) -> str:
         raise _refuse(field, message, text, limit=chars_max)
     if has_control(text):
         message = f"{field} must not hold line breaks or other control characters; remove them"
+        raise _refuse(field, message, text)
+    if not text.isascii() and re.search(UNSEEN, text):
+        message = f"{field} must not hold characters that nobody sees; remove them"
         raise _refuse(field, message, text)
     if text != text.strip():
         message = f"{field} must not begin or end with white space; remove it"

@@ -391,7 +391,10 @@ class Receipts:
                 raise self._damaged(str(error)) from error
             if kind in _DENIED:
                 raise Forbidden(
-                    f"The receipts {path} cannot be opened: {error}.", code="read_only", path=path
+                    f"The receipts {path} cannot be opened: {error}. It has to be a file that you "
+                    "may read and write; what else stands there can be moved away.",
+                    code="read_only",
+                    path=path,
                 ) from error
             full = kind == sqlite3.SQLITE_FULL
             way_out = "make room and try again" if full else "the same call may succeed later"

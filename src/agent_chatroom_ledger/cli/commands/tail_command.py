@@ -58,6 +58,8 @@ def command(
 
             end_on_terminate()
             end_with_reader()
+            if room is not None and room.tombstone is not None:
+                session.say(f"{room.path} is archived: nothing comes before it is restored.")
             with _known_as(ledger, name):
                 _follow(session, _found(ledger, room, count, name), one=room is not None)
             return
