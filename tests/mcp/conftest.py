@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
+from mcp import Client
 
 from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.mcp.answers import to_letter
 from agent_chatroom_ledger.mcp.server import Service, build
 from agent_chatroom_ledger.mcp.speakers import House, NamedSpeaker
-from mcp import Client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 import anyio
-
 from mcp import Client, StdioServerParameters
+
 from tests.mcp.conftest import COMMAND, Tools, environment
 
 

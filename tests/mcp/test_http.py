@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import httpx2
 import pytest
+from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from agent_chatroom_ledger import Ledger
@@ -21,7 +22,6 @@ from agent_chatroom_ledger.mcp.exchange import Exchange
 from agent_chatroom_ledger.mcp.http import Voices
 from agent_chatroom_ledger.mcp.speakers import House
 from agent_chatroom_ledger.tokens import create_token, revoke_token
-from mcp import Client
 from tests.mcp.conftest import (
     COMMAND,
     HANDSHAKE,

@@ -9,9 +9,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from mcp import Client, StdioServerParameters
 
 from agent_chatroom_ledger import Ledger
-from mcp import Client, StdioServerParameters
 from tests.mcp.conftest import (
     COMMAND,
     HANDSHAKE,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from anyio import to_thread
+from mcp import Client, MCPError
 from mcp.types import ResourceUpdatedNotification
 
 from agent_chatroom_ledger.mcp.server import Service, build
 from agent_chatroom_ledger.mcp.speakers import House, NamedSpeaker
-from mcp import Client, MCPError
 from tests.mcp.conftest import in_memory
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import to_thread
+from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
@@ -29,7 +30,6 @@ from agent_chatroom_ledger.mcp.results import WhoResult
 from agent_chatroom_ledger.mcp.speakers import ClientInfo
 from agent_chatroom_ledger.mcp.taking import inbox
 from agent_chatroom_ledger.mcp.updates import Updates
-from mcp import types
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Self
 
 import anyio
 from anyio import to_thread
+from mcp import types
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from agent_chatroom_ledger.mcp.exchange import Exchange
 from agent_chatroom_ledger.mcp.greeting import key_of
 from agent_chatroom_ledger.mcp.server import Service, build
-from mcp import types
 
 if TYPE_CHECKING:
     from collections.abc import Callable

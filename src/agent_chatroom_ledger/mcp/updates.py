@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import to_thread
+from mcp import types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChanged, ResourceUpdated
 
 from agent_chatroom_ledger.errors import Conflict, LedgerError
 from agent_chatroom_ledger.limits import MCP_SUBSCRIPTIONS_MAX
 from agent_chatroom_ledger.mcp.roomuris import path_of, uri_of
 from agent_chatroom_ledger.waiting import watch_of
-from mcp import types
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
