@@ -88,19 +88,14 @@ def collect(ledger: Ledger) -> Tidied:
     """
     from agent_chatroom_ledger.storage import packmerge
     from agent_chatroom_ledger.storage.commitgraph import write_commit_graph
-    from agent_chatroom_ledger.storage.locks import FileLock
+    from agent_chatroom_ledger.storage.locks import holding
 
     ledger.writer().flush()
     before = measure(ledger.layout)
-    lock = FileLock(ledger.layout.locks / "commit.lock")
-    lock.acquire(seconds=_LOCK_WAIT_SECONDS_MAX)
-    try:
+    with holding(ledger.layout.locks / "commit.lock", seconds=_LOCK_WAIT_SECONDS_MAX):
         packmerge.merge_all(ledger.layout)
         ledger.objects.forget()
         graph = write_commit_graph(ledger.layout, ledger.objects)
-    finally:
-        lock.release()
-        lock.close()
     ledger.index.follow()
     ledger.timeline.follow()
     return Tidied(before=before, after=measure(ledger.layout), commit_graph=graph)

@@ -10,16 +10,13 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from agent_chatroom_ledger.errors import Busy
-from agent_chatroom_ledger.storage.locks import FileLock, is_held
+from agent_chatroom_ledger.storage.locks import FileLock, holding, is_held
 from tests.storage.processes import in_child
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOLDER = """\
 import sys
@@ -252,3 +249,22 @@ def test_who_asks_whether_a_lock_is_held_neither_takes_nor_makes_it(tmp_path: Pa
         assert os.waitpid(child, 0)[1] == 0
     assert not is_held(path)
     lock.close()
+
+
+def test_a_lock_that_is_held_for_one_step_leaves_nothing_open(tmp_path: Path) -> None:
+    path = tmp_path / "locks" / "x.lock"
+    before = descriptors()
+    with holding(path), pytest.raises(Busy), holding(path, seconds=0):
+        pytest.fail("two hold it")
+    assert not is_held(path)
+    with pytest.raises(ZeroDivisionError), holding(path):
+        raise ZeroDivisionError
+    assert not is_held(path)
+    assert descriptors() == before
+
+
+def descriptors() -> int:
+    """Return how many files this process has open; 0 where the system does not say."""
+    gc.collect()
+    place = Path("/proc/self/fd")
+    return len(list(place.iterdir())) if place.is_dir() else 0

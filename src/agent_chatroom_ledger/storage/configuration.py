@@ -22,7 +22,7 @@ from agent_chatroom_ledger.limits import (
     STALE_SECONDS_MAX,
 )
 from agent_chatroom_ledger.storage import files
-from agent_chatroom_ledger.storage.locks import FileLock
+from agent_chatroom_ledger.storage.locks import holding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,28 +112,23 @@ def change_setting(layout: Layout, key: str, value: bool | int | str | None) -> 
     """
     if value is not None or key not in KEYS:
         checked(key, value)
-    layout.locks.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(layout.locks / "config.lock")
-    try:
-        with lock, files.clear_errors("writing the settings"):
-            before = files.read_bytes(layout.config) or b""
-            known = _parsed(layout, before)
-            after = _edited(before.decode("utf-8-sig"), key, value).encode()
-            wanted = {k: v for k, v in known.items() if k != key}
-            if value is not None:
-                wanted[key] = value
-            if _parsed(layout, after) != wanted:
-                raise InvalidInput(
-                    f"{key} cannot be set in {layout.config} without touching more of it; edit "
-                    "the file by hand.",
-                    code="bad_setting",
-                    key=key,
-                    path=str(layout.config),
-                )
-            if after != before:
-                files.replace(layout, layout.config, after, sync=True)
-    finally:
-        lock.close()
+    with files.clear_errors("writing the settings"), holding(layout.locks / "config.lock"):
+        before = files.read_bytes(layout.config) or b""
+        known = _parsed(layout, before)
+        after = _edited(before.decode("utf-8-sig"), key, value).encode()
+        wanted = {k: v for k, v in known.items() if k != key}
+        if value is not None:
+            wanted[key] = value
+        if _parsed(layout, after) != wanted:
+            raise InvalidInput(
+                f"{key} cannot be set in {layout.config} without touching more of it; edit "
+                "the file by hand.",
+                code="bad_setting",
+                key=key,
+                path=str(layout.config),
+            )
+        if after != before:
+            files.replace(layout, layout.config, after, sync=True)
 
 
 def _edited(text: str, key: str, value: bool | int | str | None) -> str:  # noqa: FBT001 - a value

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -17,10 +16,11 @@ import msgspec
 from agent_chatroom_ledger.domain.digests import sha256_hex
 from agent_chatroom_ledger.errors import Corrupt, Forbidden, InvalidInput
 from agent_chatroom_ledger.storage import files
-from agent_chatroom_ledger.storage.locks import FileLock
+from agent_chatroom_ledger.storage.locks import holding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from agent_chatroom_ledger.storage.layout import Layout
@@ -177,21 +177,14 @@ class CursorFile:
                 files.replace_beside(self.path, content + b"\n")
             return after
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> AbstractContextManager[None]:
         # In the ledger, whatever the cursor's place: a lock file beside a file that the caller
         # named would be one more file that he did not name (invariant 7).
         digest = _digest(os.fsencode(self.path))
-        # A clone that was never written to has none of these; its reader may have a cursor.
-        self._layout.locks.mkdir(parents=True, exist_ok=True)
+        # A clone that was never written to has no such directory; its reader may have a cursor.
         if self._own:
-            self._layout.cursors.mkdir(exist_ok=True)
-        lock = FileLock(self._layout.locks / f"cursor-{digest}.lock")
-        try:
-            with lock:
-                yield
-        finally:
-            lock.close()
+            self._layout.cursors.mkdir(parents=True, exist_ok=True)
+        return holding(self._layout.locks / f"cursor-{digest}.lock")
 
     def _checked(self, content: bytes) -> Cursor:
         cursor: Cursor | None = None

@@ -11,7 +11,7 @@ import contextlib
 import sqlite3
 from typing import TYPE_CHECKING
 
-from agent_chatroom_ledger.storage.locks import FileLock
+from agent_chatroom_ledger.storage.locks import holding
 from agent_chatroom_ledger.storage.sqliteuri import sqlite_uri
 
 if TYPE_CHECKING:
@@ -79,31 +79,23 @@ def open_file(layout: Layout) -> sqlite3.Connection:
 
     The lock keeps two processes from throwing away each other's new file.
     """
-    lock = FileLock(layout.locks / "index.lock")
-    try:
-        with lock:
-            try:
-                return _checked(_connect(layout.index_db))
-            except sqlite3.OperationalError as error:
-                if _is_busy(error):
-                    raise
-                remove_file(layout)
-            except sqlite3.DatabaseError:
-                remove_file(layout)
+    with holding(layout.locks / "index.lock"):
+        try:
             return _checked(_connect(layout.index_db))
-    finally:
-        lock.close()
+        except sqlite3.OperationalError as error:
+            if _is_busy(error):
+                raise
+            remove_file(layout)
+        except sqlite3.DatabaseError:
+            remove_file(layout)
+        return _checked(_connect(layout.index_db))
 
 
 def replace_file(layout: Layout) -> sqlite3.Connection:
     """Throw the index file away and open a new, empty one."""
-    lock = FileLock(layout.locks / "index.lock")
-    try:
-        with lock:
-            remove_file(layout)
-            return _checked(_connect(layout.index_db))
-    finally:
-        lock.close()
+    with holding(layout.locks / "index.lock"):
+        remove_file(layout)
+        return _checked(_connect(layout.index_db))
 
 
 def open_memory(file: Path | None) -> tuple[sqlite3.Connection, bool]:

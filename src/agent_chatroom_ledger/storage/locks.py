@@ -11,12 +11,13 @@ import sys
 import threading
 import time
 import weakref
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from agent_chatroom_ledger.errors import Busy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from types import TracebackType
 
@@ -156,6 +157,24 @@ class FileLock:
             os.close(self._descriptor)
         self._descriptor = -1
         self._threads = threading.Lock()
+
+
+@contextmanager
+def holding(path: Path, *, seconds: float = LOCK_WAIT_SECONDS_MAX) -> Iterator[None]:
+    """Hold the lock of a file for one step, and leave no descriptor open.
+
+    The file's directory is made where it is missing. Raises Busy as ``FileLock.acquire`` does.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    try:
+        lock.acquire(seconds=seconds)
+        try:
+            yield
+        finally:
+            lock.release()
+    finally:
+        lock.close()
 
 
 def is_held(path: Path) -> bool:

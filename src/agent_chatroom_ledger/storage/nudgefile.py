@@ -7,7 +7,7 @@ a session is blocked no more until its user says something. Nothing is synced.
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,10 +15,10 @@ import msgspec
 from agent_chatroom_ledger.limits import STOP_BLOCKS_MAX
 from agent_chatroom_ledger.storage import files, quietfile
 from agent_chatroom_ledger.storage.cursors import cursor_name
-from agent_chatroom_ledger.storage.locks import FileLock
+from agent_chatroom_ledger.storage.locks import holding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from agent_chatroom_ledger.storage.layout import Layout
@@ -70,7 +70,8 @@ def change(layout: Layout, session: str, edit: Callable[[Nudges], Nudges | None]
     """
     path = _path(layout, session)
     with files.clear_errors("writing what a session was told of"):
-        with _locked(layout):
+        layout.tmp.mkdir(parents=True, exist_ok=True)
+        with holding(layout.locks / "agenthook.lock", seconds=_LOCK_SECONDS):
             after = edit(load(layout, session))
             if after is None:
                 return None
@@ -116,18 +117,3 @@ def _path(layout: Layout, session: str) -> Path:
 
 def _watch(layout: Layout, name: str) -> Path:
     return quietfile.watches(layout) / watch_file(name)
-
-
-@contextmanager
-def _locked(layout: Layout) -> Iterator[None]:
-    layout.locks.mkdir(parents=True, exist_ok=True)
-    layout.tmp.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(layout.locks / "agenthook.lock")
-    try:
-        lock.acquire(seconds=_LOCK_SECONDS)
-        try:
-            yield
-        finally:
-            lock.release()
-    finally:
-        lock.close()

@@ -7,7 +7,6 @@ that names it and the way out, never taken for a first run.
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,10 +14,11 @@ import msgspec
 from agent_chatroom_ledger.errors import Corrupt, Forbidden, InvalidInput
 from agent_chatroom_ledger.storage import files
 from agent_chatroom_ledger.storage.cursors import cursor_name
-from agent_chatroom_ledger.storage.locks import FileLock
+from agent_chatroom_ledger.storage.locks import holding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from agent_chatroom_ledger.storage.layout import Layout
@@ -121,18 +121,11 @@ class OwnedFile:
             path=str(self.path),
         )
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> AbstractContextManager[None]:
         from hashlib import sha256
 
         layout = self._layout
-        layout.locks.mkdir(parents=True, exist_ok=True)
         if self.path.parent in (layout.consumers, layout.preparations):
-            self.path.parent.mkdir(exist_ok=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
         digest = sha256(os.fsencode(self.path)).hexdigest()[:16]
-        lock = FileLock(layout.locks / f"owned-{digest}.lock")
-        try:
-            with lock:
-                yield
-        finally:
-            lock.close()
+        return holding(layout.locks / f"owned-{digest}.lock")

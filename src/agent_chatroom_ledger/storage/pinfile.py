@@ -6,7 +6,6 @@ that would rename agents behind their backs. Fields that this version does not k
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,10 +15,10 @@ from agent_chatroom_ledger.domain.pins import Pin
 from agent_chatroom_ledger.errors import Corrupt, Forbidden, InvalidInput
 from agent_chatroom_ledger.limits import CLAIM_WAIT_SECONDS_MAX, PINS_MAX
 from agent_chatroom_ledger.storage import files
-from agent_chatroom_ledger.storage.locks import FileLock
+from agent_chatroom_ledger.storage.locks import holding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from agent_chatroom_ledger.storage.layout import Layout
 
@@ -57,7 +56,10 @@ def change(
 
     Raises Busy when others change them for too long, and InvalidInput beyond 1,000 pins.
     """
-    with files.clear_errors("writing the pins"), _locked(layout):
+    with (
+        files.clear_errors("writing the pins"),
+        holding(layout.locks / "pins.lock", seconds=CLAIM_WAIT_SECONDS_MAX),
+    ):
         content = _content(layout)
         before = {} if content is None else _pins(layout, content)
         after = edit(dict(before))
@@ -131,17 +133,3 @@ def _damaged(layout: Layout, why: str) -> Corrupt:
         code="pins_damaged",
         path=str(layout.pins),
     )
-
-
-@contextmanager
-def _locked(layout: Layout) -> Iterator[None]:
-    layout.locks.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(layout.locks / "pins.lock")
-    try:
-        lock.acquire(seconds=CLAIM_WAIT_SECONDS_MAX)
-        try:
-            yield
-        finally:
-            lock.release()
-    finally:
-        lock.close()

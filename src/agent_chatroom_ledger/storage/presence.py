@@ -19,10 +19,11 @@ from agent_chatroom_ledger.domain.identities import ProcessId
 from agent_chatroom_ledger.limits import CLAIM_WAIT_SECONDS_MAX
 from agent_chatroom_ledger.storage import files, processes
 from agent_chatroom_ledger.storage.cursors import cursor_name
-from agent_chatroom_ledger.storage.locks import FileLock, is_held
+from agent_chatroom_ledger.storage.locks import FileLock, holding, is_held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from agent_chatroom_ledger.storage.layout import Layout
@@ -265,14 +266,5 @@ def _make_folders(layout: Layout) -> None:
     (layout.presence / _WAITING).mkdir(parents=True, exist_ok=True)
 
 
-@contextmanager
-def _locked(layout: Layout) -> Iterator[None]:
-    lock = FileLock(layout.locks / "presence.lock")
-    try:
-        lock.acquire(seconds=CLAIM_WAIT_SECONDS_MAX)
-        try:
-            yield
-        finally:
-            lock.release()
-    finally:
-        lock.close()
+def _locked(layout: Layout) -> AbstractContextManager[None]:
+    return holding(layout.locks / "presence.lock", seconds=CLAIM_WAIT_SECONDS_MAX)

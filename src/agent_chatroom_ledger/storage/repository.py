@@ -374,17 +374,15 @@ def prepare(layout: Layout, objects: Objects) -> str:
         if origin is not None and journal.generations(layout) and _has_mark(layout):
             return origin
         _make_private(layout)
-        from agent_chatroom_ledger.storage.locks import FileLock
+        from agent_chatroom_ledger.storage.locks import holding
 
-        lock = FileLock(layout.locks / "prepare.lock")
-        with lock:
+        with holding(layout.locks / "prepare.lock"):
             origin = origin_of(layout)
             if origin is None:
                 origin = mint_origin(_host_name(), os.urandom(8))
                 _note_origin(layout, origin)
             if not journal.generations(layout):
                 _first_generation(layout, objects, origin)
-        lock.close()
     return origin
 
 

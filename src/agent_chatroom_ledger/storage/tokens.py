@@ -15,7 +15,7 @@ import msgspec
 
 from agent_chatroom_ledger.errors import Corrupt, Forbidden, InvalidInput
 from agent_chatroom_ledger.storage import files
-from agent_chatroom_ledger.storage.locks import FileLock
+from agent_chatroom_ledger.storage.locks import holding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,17 +89,12 @@ def changed_tokens(layout: Layout) -> Iterator[list[StoredToken]]:
     No other process can come between. Nothing is written when nothing changed, or when the block
     raises.
     """
-    layout.locks.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(layout.locks / "tokens.lock")
-    try:
-        with files.clear_errors("writing the tokens"), lock:
-            before = load_tokens(layout)
-            tokens = list(before)
-            yield tokens
-            if tuple(tokens) != before:
-                _store(layout, tokens)
-    finally:
-        lock.close()
+    with files.clear_errors("writing the tokens"), holding(layout.locks / "tokens.lock"):
+        before = load_tokens(layout)
+        tokens = list(before)
+        yield tokens
+        if tuple(tokens) != before:
+            _store(layout, tokens)
 
 
 def _store(layout: Layout, tokens: list[StoredToken]) -> None:
