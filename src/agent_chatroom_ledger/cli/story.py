@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agent_chatroom_ledger.cli.terminal import Paint, plain
 from agent_chatroom_ledger.cli.transcript import transcript
+from agent_chatroom_ledger.cli.verdict import verdict
 from agent_chatroom_ledger.errors import LedgerError
 from agent_chatroom_ledger.ledger import Ledger
 
@@ -135,8 +136,7 @@ def _break_and_rebuild(ledger: Ledger) -> Step:
 def _verify(ledger: Ledger) -> Step:
     report = ledger.verify(full=True)
     _expect("a sound ledger", holds=report.ok and not report.issues)
-    counts = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in report.counts.items())
-    return Step("Verification is clean.", (f"ok: 0 issues in {counts}",))
+    return Step("Verification is clean.", (verdict(report, _PLAIN),))
 
 
 def _history(ledger: Ledger) -> Step:

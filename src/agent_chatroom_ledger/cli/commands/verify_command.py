@@ -11,6 +11,7 @@ from agent_chatroom_ledger.cli.options import apply_option, common
 from agent_chatroom_ledger.cli.plans import carry_out
 from agent_chatroom_ledger.cli.session import Session
 from agent_chatroom_ledger.cli.terminal import plain, progress
+from agent_chatroom_ledger.cli.verdict import verdict
 from agent_chatroom_ledger.errors import Busy, Conflict, Corrupt, Forbidden
 
 if TYPE_CHECKING:
@@ -73,15 +74,6 @@ def _lines(report: Report, paint: Paint) -> Iterator[str]:
         severity = paint.bad(plain(issue.severity)) if issue.severity == "error" else issue.severity
         where = f" ({plain(issue.path)})" if issue.path else ""
         yield f"{severity}: {plain(issue.code)}: {plain(issue.message)}{where}"
-    counts = ", ".join(_counted(count, what) for what, count in report.counts.items())
-    verdict = paint.good("ok") if report.ok else paint.bad("not ok")
-    yield f"{verdict}: {_counted(len(report.issues), 'issues')} in {counts}"
+    yield verdict(report, paint)
     if not report.ok:
         yield "What can be mended: rooms verify --repair"
-
-
-def _counted(count: int, what: str) -> str:
-    """Say how many: `1 page`, `2 rooms folded`."""
-    noun, _, rest = what.partition("_")
-    one = noun.removesuffix("s") if count == 1 else noun
-    return " ".join(filter(None, (str(count), one, rest.replace("_", " "))))
