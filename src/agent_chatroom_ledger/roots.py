@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
 from agent_chatroom_ledger.storage import layout
 
-if TYPE_CHECKING:
-    from pathlib import Path
+
+def named_root(text: str) -> Path:
+    """Return the directory that a person has named: absolute, `~` being their home.
+
+    `..` is taken by the text and not through links, and a `~` that is nobody's stays as it is.
+    """
+    # Path.expanduser raises where a `~` is nobody's, and Path.absolute leaves `..` in.
+    return Path(os.path.abspath(os.path.expanduser(text)))  # noqa: PTH100, PTH111 - see above it
 
 
 def find_root(directory: Path) -> Path | None:

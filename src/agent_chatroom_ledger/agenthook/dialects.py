@@ -140,10 +140,9 @@ def _fields_slowly(data: bytes) -> _Fields:
         found = json.loads(data.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the event is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        message = f"the event is no JSON object but a {type(found).__name__}"
-        raise ValueError(message)  # noqa: TRY004 - what was sent is wrong, not who calls
-    return _Fields(**{key: value for key, value in found.items() if key in _KNOWN})
+    if isinstance(found, dict):
+        return _Fields(**{key: value for key, value in found.items() if key in _KNOWN})
+    raise ValueError(f"the event is no JSON object but a {type(found).__name__}")
 
 
 def _client_of(fields: _Fields, name: str) -> str:

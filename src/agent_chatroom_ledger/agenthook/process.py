@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     try:
         _hold_descriptors()
         status = run.answer(options_of(arguments))
-    except BaseException as error:  # noqa: BLE001 - the last door: nothing leaves by the status
+    except BaseException as error:  # noqa: BLE001 - a status but 0 would erase a prompt
         _tell_quietly(run, error)
     os._exit(status)
 
@@ -244,9 +244,9 @@ def _spare_imports() -> None:
 
     if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
         return
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # how Python bars a module
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # None bars a module from being imported; the stub knows modules only
     try:
-        import msgspec  # noqa: F401 - for what it imports
+        __import__("msgspec")
     finally:
         del sys.modules["typing_extensions"]
 
@@ -301,7 +301,9 @@ def _say(text: str) -> None:
 def _directory() -> str:
     """Return the working directory; empty where it was deleted."""
     try:
-        return os.getcwd()  # noqa: PTH109 - pathlib costs what this process saves
+        from pathlib import Path
+
+        return str(Path.cwd())
     except OSError:
         return ""
 
@@ -342,5 +344,5 @@ def _tell_quietly(run: _Run, error: BaseException) -> None:
     try:
         what = str(error) or "no reason given"
         run.note(f"{type(error).__name__}: {what}")
-    except BaseException:  # noqa: BLE001 - as above
+    except BaseException:  # noqa: BLE001 - a failure to tell of a failure changes no status
         return

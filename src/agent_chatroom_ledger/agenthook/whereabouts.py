@@ -6,12 +6,11 @@ the client works, the user's own. Where there is none, nothing is made.
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_chatroom_ledger.roots import find_root, is_root
+from agent_chatroom_ledger.roots import find_root, is_root, named_root
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,10 +25,10 @@ def ledger_root(
     """Return the root of the ledger; None where there is none."""
     named = option or environment.get("ROOMS_ROOT")
     if named:
-        path = Path(os.path.abspath(os.path.expanduser(named)))  # noqa: PTH100, PTH111 - as typed
+        path = named_root(named)
         return path if is_root(path) else None
-    if directory is not None and os.path.isabs(directory):  # noqa: PTH117 - a text, no path yet
-        nearest = find_root(Path(directory))
+    if directory and (start := Path(directory)).is_absolute():
+        nearest = find_root(start)
         if nearest is not None:
             return nearest
     own = _data_directory(environment)
@@ -59,5 +58,8 @@ def log_paths(root: Path | None, environment: Mapping[str, str]) -> tuple[Path, 
 def _directory(environment: Mapping[str, str], variable: str, default: str) -> Path | None:
     """Return the directory that a variable names, else the default; None without a home."""
     named = environment.get(variable, "")
-    path = Path(named if named.strip() else os.path.expanduser(default))  # noqa: PTH111 - no error without a home
+    try:
+        path = Path(named) if named.strip() else Path(default).expanduser()
+    except RuntimeError:  # there is no home
+        return None
     return path if path.is_absolute() else None

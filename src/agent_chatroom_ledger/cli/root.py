@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_chatroom_ledger.errors import NotFound
 from agent_chatroom_ledger.ledger import Ledger
+from agent_chatroom_ledger.roots import named_root
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 ROOT_VARIABLE: Final = "ROOMS_ROOT"
 APPLICATION: Final = "agent-chatroom-ledger"
@@ -32,7 +32,7 @@ def find(option: str | None, environment: Mapping[str, str], directory: Path) ->
     """
     named = option or environment.get(ROOT_VARIABLE) or None
     if named is not None:
-        path = Path(os.path.abspath(os.path.expanduser(named)))  # noqa: PTH100, PTH111 - as typed
+        path = named_root(named)
         return Root(path, "option" if option else "environment", _holds_ledger(path))
     nearest = Ledger.find(directory)
     if nearest is not None:

@@ -234,7 +234,7 @@ def _client_of(ctx: Context) -> ClientInfo | None:
 def _told(handler: Any) -> Any:  # noqa: ANN401 - a handler of the SDK, whatever it takes
     """Let a LedgerError of a handler reach the client as an error of the protocol."""
 
-    async def handle(ctx: Context, params: Any) -> Any:  # noqa: ANN401 - as above
+    async def handle(ctx: Context, params: Any) -> Any:  # noqa: ANN401 - what the SDK gives to a handler and sends
         try:
             return await handler(ctx, params)
         except LedgerError as error:

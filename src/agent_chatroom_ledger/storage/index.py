@@ -217,7 +217,7 @@ class Index:
     def addressed_to(self, name: str) -> list[tuple[str, str, str, int]]:
         """Return room, log, origin and number of the records addressed to a name."""
         return self._places(
-            "(log_id, n) IN (SELECT log_id, n FROM main.recipients WHERE name = ?1"  # noqa: S608 - ours
+            "(log_id, n) IN (SELECT log_id, n FROM main.recipients WHERE name = ?1"  # noqa: S608 - only names from this package
             + (
                 " UNION SELECT log_id, n FROM disk.recipients WHERE name = ?1"
                 if self._on_disk()
@@ -362,7 +362,7 @@ class Index:
 
     def _all_rooms(self, link: sqlite3.Connection) -> list[RoomRow]:
         if self._rooms is None:
-            found = link.execute(f"SELECT {ROOM_COLUMNS} FROM rooms ORDER BY path")  # noqa: S608 - names of ours
+            found = link.execute(f"SELECT {ROOM_COLUMNS} FROM rooms ORDER BY path")  # noqa: S608 - only names from this package
             self._rooms = [_row(values) for values in found]
         return self._rooms
 
@@ -385,7 +385,7 @@ class Index:
         return self._heads
 
     def _find(self, condition: str, value: str) -> list[RoomRow]:
-        query = f"SELECT {ROOM_COLUMNS} FROM rooms WHERE {condition} ORDER BY path"  # noqa: S608 - ours
+        query = f"SELECT {ROOM_COLUMNS} FROM rooms WHERE {condition} ORDER BY path"  # noqa: S608 - only names from this package
         return self._answer(lambda link: [_row(row) for row in link.execute(query, (value,))])
 
     def _places(
@@ -396,7 +396,7 @@ class Index:
             for schema in ("main", "disk") if self._attached else ("main",):
                 # Numbers past what a log is known to hold belong to a past that was given up.
                 query = (
-                    f"SELECT logs.room, logs.kind, logs.origin, n FROM {schema}.records AS records"  # noqa: S608 - ours
+                    f"SELECT logs.room, logs.kind, logs.origin, n FROM {schema}.records AS records"  # noqa: S608 - only names from this package
                     f" JOIN main.logs AS logs USING (log_id) WHERE {condition} AND n <= logs.last"
                     f" AND logs.kind <> '{ASIDE}'"
                 )

@@ -116,7 +116,7 @@ def open_memory(file: Path | None) -> tuple[sqlite3.Connection, bool]:
         if found == (str(SCHEMA),):
             connection.execute("BEGIN")
             for table in SMALL_TABLES:
-                connection.execute(f"INSERT INTO main.{table} SELECT * FROM disk.{table}")  # noqa: S608 - names of ours
+                connection.execute(f"INSERT INTO main.{table} SELECT * FROM disk.{table}")  # noqa: S608 - only names from this package
             connection.execute("COMMIT")
             return connection, True
     except sqlite3.DatabaseError:

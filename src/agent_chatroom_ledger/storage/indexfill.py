@@ -199,7 +199,7 @@ class Filler:
                 self._link.execute("DELETE FROM rooms WHERE path = ?", (room,))
                 continue
             self._link.execute(
-                f"INSERT OR REPLACE INTO rooms ({ROOM_COLUMNS}, excludes)"  # noqa: S608 - names of ours
+                f"INSERT OR REPLACE INTO rooms ({ROOM_COLUMNS}, excludes)"  # noqa: S608 - only names from this package
                 " VALUES (?,?,?,?,?,?,?,?,?,?)",
                 (
                     room,
@@ -282,7 +282,7 @@ class Filler:
 
     def _forget_log(self, log_id: int) -> None:
         for table in ("records", "history", "recipients"):
-            self._link.execute(f"DELETE FROM main.{table} WHERE log_id = ?", (log_id,))  # noqa: S608 - names of ours
+            self._link.execute(f"DELETE FROM main.{table} WHERE log_id = ?", (log_id,))  # noqa: S608 - only names from this package
         self._link.execute(
             "UPDATE logs SET last = 0, last_id = '', last_at = '', last_history = 0"
             " WHERE log_id = ?",

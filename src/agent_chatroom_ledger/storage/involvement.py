@@ -28,7 +28,7 @@ def is_involved(index: Index, name: str) -> bool:
         # The empty name marks a room whose memberships are out of date below.
         return name != "" and any(
             link.execute(
-                f"SELECT 1 FROM {schema}.{table} WHERE name = ? LIMIT 1",  # noqa: S608 - names of ours
+                f"SELECT 1 FROM {schema}.{table} WHERE name = ? LIMIT 1",  # noqa: S608 - only names from this package
                 (name,),
             ).fetchone()
             for schema in _schemas(link)
@@ -48,7 +48,7 @@ def addressed_to(index: Index, name: str, *, low: int, mark: str) -> list[Addres
     def ask(link: sqlite3.Connection) -> list[Addressed]:
         since = low if mark == (mark_of(link) or "") else 0
         parts = [
-            f"SELECT l.room, p.id, l.origin, r.n, r.at FROM {schema}.recipients AS t"  # noqa: S608 - names of ours
+            f"SELECT l.room, p.id, l.origin, r.n, r.at FROM {schema}.recipients AS t"  # noqa: S608 - only names from this package
             f" CROSS JOIN {schema}.records AS r ON r.log_id = t.log_id AND r.n = t.n"
             " CROSS JOIN main.logs AS l ON l.log_id = r.log_id AND r.n <= l.last"
             " CROSS JOIN main.rooms AS p ON p.path = l.room"

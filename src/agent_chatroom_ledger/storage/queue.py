@@ -207,7 +207,7 @@ def records_since(index: Index, after: int, through: int, limit: int = 1_000) ->
     def ask(link: sqlite3.Connection) -> int:
         return sum(
             link.execute(
-                f"SELECT count(*) FROM (SELECT 1 FROM {schema}.records INDEXED BY records_by_at"  # noqa: S608 - ours
+                f"SELECT count(*) FROM (SELECT 1 FROM {schema}.records INDEXED BY records_by_at"  # noqa: S608 - only names from this package
                 " WHERE at > ? AND at <= ? LIMIT ?)",
                 (after, through, limit),
             ).fetchone()[0]
@@ -225,7 +225,7 @@ def _newest(link: sqlite3.Connection, origin: str) -> int:
     newest = 0
     for schema in _schemas(link):
         row = link.execute(
-            f"SELECT r.at FROM {schema}.records AS r INDEXED BY records_by_at"  # noqa: S608 - ours
+            f"SELECT r.at FROM {schema}.records AS r INDEXED BY records_by_at"  # noqa: S608 - only names from this package
             " CROSS JOIN main.logs AS l ON l.log_id = r.log_id"
             " WHERE r.at IS NOT NULL AND l.origin = ? AND r.n <= l.last ORDER BY r.at DESC LIMIT 1",
             (origin,),
@@ -238,9 +238,9 @@ def _beginning(link: sqlite3.Connection, me: str) -> int:
     """Return a time before which nothing can be for a name."""
     times: list[int] = []
     for schema in _schemas(link):
-        joined = f"SELECT min(joined_at) FROM {schema}.memberships WHERE name = ?"  # noqa: S608 - ours
+        joined = f"SELECT min(joined_at) FROM {schema}.memberships WHERE name = ?"  # noqa: S608 - only names from this package
         addressed = (
-            f"SELECT min(at) FROM {schema}.recipients JOIN {schema}.records USING (log_id, n)"  # noqa: S608 - ours
+            f"SELECT min(at) FROM {schema}.recipients JOIN {schema}.records USING (log_id, n)"  # noqa: S608 - only names from this package
             " WHERE name = ?"
         )
         for query in (joined, addressed):

@@ -143,7 +143,7 @@ class Receipts:
 
     def of_record(self, record: str) -> list[Handed]:
         """Return the receipts of the records that bear an id, in whatever room, by name."""
-        query = f"SELECT {_COLUMNS} FROM handed WHERE record = ? ORDER BY name, room"  # noqa: S608 - names of ours
+        query = f"SELECT {_COLUMNS} FROM handed WHERE record = ? ORDER BY name, room"  # noqa: S608 - only names from this package
         return [_handed(row) for row in self._rows(query, (record,))]
 
     def of_name(self, name: str, seen: Mapping[str, Mapping[str, int]], count: int) -> list[Handed]:
@@ -152,7 +152,7 @@ class Receipts:
         ``seen`` is by room id, then origin. At most ``count``, the one handed over last first.
         """
         query = (
-            f"SELECT {_COLUMNS} FROM handed WHERE name = ?1 AND room = ?2 AND origin = ?3"  # noqa: S608 - names of ours
+            f"SELECT {_COLUMNS} FROM handed WHERE name = ?1 AND room = ?2 AND origin = ?3"  # noqa: S608 - only names from this package
             " AND n > ?4 ORDER BY n DESC LIMIT ?5"
         )
         logs = self._rows("SELECT DISTINCT room, origin FROM handed WHERE name = ?", (name,))

@@ -202,7 +202,7 @@ class Timeline:
         if known.get("shallow", "") != stamp or (tip != NO_OBJECT and tip not in met):
             # Main no longer holds all that the file speaks of.
             for table in ("touched", "rooms", "commits"):
-                link.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
+                link.execute(f"DELETE FROM {table}")  # noqa: S608 - only names from this package
             new, _ = self._gather(link, main)
         self._insert(link, new, main)
         link.executemany(

@@ -109,7 +109,9 @@ def _data(text: str | None) -> dict[str, Any] | None:
 
     content = text.encode("utf-8", "surrogateescape")
     if text.startswith("@"):
-        with open(text[1:], "rb") as stream:  # noqa: PTH123 - as above
+        from pathlib import Path
+
+        with Path(text[1:]).open("rb") as stream:
             content = stream.read(DATA_BYTES_MAX + 1)
     try:
         return msgspec.json.decode(content, type=dict[str, Any])
