@@ -5,30 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_chatroom_ledger import Ledger
 from tests.cli.conftest import environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from agent_chatroom_ledger import Room
+    from agent_chatroom_ledger import Ledger, Room
     from tests.cli.conftest import Ask, Invoke, Start
-
-
-@pytest.fixture
-def ledger(root: Path) -> Iterator[Ledger]:
-    with Ledger.open(root) as opened:
-        yield opened
-
-
-@pytest.fixture
-def room(ledger: Ledger) -> Room:
-    return ledger.create_room("Review", members=["ana", "ben"])
 
 
 def test_what_waits_is_handed_over_once(ask: Ask, room: Room) -> None:
@@ -42,6 +28,14 @@ def test_what_waits_is_handed_over_once(ask: Ask, room: Room) -> None:
     assert [item["message"]["body"] for item in second["messages"]] == ["5"]
     assert ask("inbox", "--as", "ben")["waiting"] == 0
     assert ask("inbox", "--as", "ben")["messages"] == []
+
+
+@pytest.mark.parametrize("count", ["0", "201", "-1", "many"])
+def test_a_number_that_is_none_is_a_usage_error(invoke: Invoke, room: Room, count: str) -> None:
+    room.post("ana", "hello")
+    result = invoke("inbox", "--as", "ben", "--max", count)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--max" in result.stderr
 
 
 def test_a_look_leaves_everything(ask: Ask, room: Room) -> None:
@@ -121,10 +115,11 @@ def test_a_closed_output_hands_nothing_over(ask: Ask, root: Path, room: Room) ->
 def test_output_that_cannot_be_written_hands_nothing_over(
     ask: Ask, start: Start, room: Room
 ) -> None:
-    if not os.path.exists("/dev/full"):  # noqa: PTH110 - a device
+    full_disk = Path("/dev/full")
+    if not full_disk.exists():
         pytest.skip("no /dev/full, which refuses every write")
     room.post("ana", "hello")
-    with open("/dev/full", "wb") as full:  # noqa: PTH123 - likewise
+    with full_disk.open("wb") as full:
         process = start("inbox", "--as", "ben", stdout=full)
         process.communicate(timeout=60)
     assert process.returncode == 1

@@ -127,3 +127,20 @@ def test_a_pin_that_is_not_followed_is_told(
         assert "2 live clients" in found["warnings"][0]
         assert "2 live clients" in invoke("who").stderr
     assert root
+
+
+@pytest.mark.broken_on_purpose
+@pytest.mark.usefixtures("one")
+def test_who_is_here_is_told_though_receipts_are_damaged(
+    root: Path, ask: Ask, invoke: Invoke
+) -> None:
+    place = root / ".git" / "ledger" / "receipts" / "receipts.sqlite3"
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes(b"no receipts" * 100)
+    found = ask("who")
+    assert [(agent["name"], agent["waiting"]) for agent in found["agents"]] == [("lead", None)]
+    assert "move it away" in found["warnings"][-1]
+    result = invoke("who")
+    assert result.exit_code == 0
+    assert "?" in result.stdout
+    assert "What waits is not known" in result.stderr

@@ -26,11 +26,17 @@ class PresenceShape(Shape):
     pane: str | None
     model: str | None
     since: Time | None
-    waiting: Annotated[int, msgspec.Meta(description="messages not handed over yet")]
+    waiting: Annotated[
+        int | None,
+        msgspec.Meta(description="messages not handed over yet; null: the receipts are damaged"),
+    ]
 
 
 class WhoDocument(Shape):
-    """Your own name, what said it, which pins were not followed, and who is here."""
+    """Your own name, what said it, and who is here.
+
+    `warnings` say which pins were not followed, and why what waits could not be counted.
+    """
 
     name: str
     source: str

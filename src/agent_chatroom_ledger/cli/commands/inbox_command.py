@@ -12,6 +12,7 @@ from agent_chatroom_ledger.cli.handing import item_lines, item_shape
 from agent_chatroom_ledger.cli.indexed import indexed
 from agent_chatroom_ledger.cli.options import ROOM, as_option, common, named
 from agent_chatroom_ledger.cli.terminal import plain
+from agent_chatroom_ledger.limits import DELIVER_MAX
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger.cli.session import Session
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 @click.option(
     "--max",
     "count",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, DELIVER_MAX),
     metavar="N",
-    help="At most N messages; default: as the settings say, 5.",
+    help="At most N messages; default: the setting max_deliver_per_flush, which is 5 unless set.",
 )
 @click.option("--peek", is_flag=True, help="Only look; they are not handed over, and stay.")
 @click.option(

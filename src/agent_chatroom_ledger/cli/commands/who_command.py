@@ -10,6 +10,7 @@ from agent_chatroom_ledger.cli.options import common, identity_here
 from agent_chatroom_ledger.cli.output import path_text
 from agent_chatroom_ledger.cli.shapes import time_text
 from agent_chatroom_ledger.cli.terminal import plain, table
+from agent_chatroom_ledger.errors import Corrupt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,22 +32,31 @@ def command(session: Session, everybody: bool) -> None:
 
     The line of `*` is yours. A message wakes its reader, is read at the client's next turn, or is
     queued until somebody looks; what waits for each is counted. Nobody is listed whose process has
-    ended.
+    ended. Where the receipts of this ledger are damaged, nothing can be counted, and it says so.
     """
     me = identity_here()
     from agent_chatroom_ledger import inbox, presence
 
     with session.read() as ledger:
         found = presence.everybody(ledger) if everybody else presence.who(ledger)
-        waiting = {one.name: inbox.waiting_count(ledger, one.name) for one in found}
+        warnings = list(me.warnings)
+        waiting: dict[str, int | None]
+        try:
+            waiting = {one.name: inbox.waiting_count(ledger, one.name) for one in found}
+        except Corrupt as error:
+            if error.code != "receipts_damaged":
+                raise
+            # Who is here does not depend on what was handed over.
+            waiting = dict.fromkeys(one.name for one in found)
+            warnings.append(f"What waits is not known. {error}")
     document = {
         "name": me.name,
         "source": me.source,
-        "warnings": list(me.warnings),
+        "warnings": warnings,
         "agents": [{**_shape(one, me.name), "waiting": waiting[one.name]} for one in found],
     }
     if not session.json:
-        for warning in me.warnings:
+        for warning in warnings:
             session.say(plain(warning))
     session.show(document, _lines(me.name, found, waiting))
 
@@ -66,7 +76,7 @@ def _shape(one: Presence, me: str) -> dict[str, Any]:
     }
 
 
-def _lines(me: str, found: list[Presence], waiting: dict[str, int]) -> Iterator[str]:
+def _lines(me: str, found: list[Presence], waiting: dict[str, int | None]) -> Iterator[str]:
     if all(one.name != me for one in found):
         yield f"You are {plain(me)}."
     if not found:
@@ -75,12 +85,12 @@ def _lines(me: str, found: list[Presence], waiting: dict[str, int]) -> Iterator[
     yield from table(_HEADINGS, (_row(one, me, waiting[one.name]) for one in found))
 
 
-def _row(one: Presence, me: str, waiting: int) -> tuple[str, ...]:
+def _row(one: Presence, me: str, waiting: int | None) -> tuple[str, ...]:
     return (
         "*" if one.name == me else "",
         one.name,
         one.reach,
-        str(waiting or ""),
+        "?" if waiting is None else str(waiting or ""),
         one.client,
         str(one.process or ""),
         path_text(one.directory),
