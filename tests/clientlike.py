@@ -7,12 +7,17 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from agent_chatroom_ledger import presence
 from agent_chatroom_ledger.domain.identities import Client, ProcessId
+from agent_chatroom_ledger.identity import identify
 from agent_chatroom_ledger.storage import processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from agent_chatroom_ledger import Ledger
+    from agent_chatroom_ledger.identity import Identity
 
 STAYS = "import sys; print('here', flush=True); sys.stdin.read()"
 # A launcher as some clients are: it starts itself once more and waits.
@@ -70,3 +75,13 @@ def launched(directory: Path) -> Iterator[Program]:
         yield program
     finally:
         program.process.communicate()
+
+
+def claim(ledger: Ledger, client: Client, **environment: str) -> Identity:
+    """Have a client take its name, as one of its doors does."""
+    return identify(ledger, environment, client, claim=True)
+
+
+def names(ledger: Ledger) -> list[str]:
+    """Return the names of those who are here."""
+    return [found.name for found in presence.who(ledger)]

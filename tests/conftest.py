@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_chatroom_ledger import Ledger
+    from tests.clientlike import Program
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -119,6 +120,23 @@ def make_ledger(tmp_path: Path) -> Iterator[MakeLedger]:
 def ledger(make_ledger: MakeLedger) -> Ledger:
     """Give an empty ledger in sync mode."""
     return make_ledger()
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Path:
+    """Give the directory that clients of agents work in."""
+    folder = tmp_path / "core"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def one(core: Path) -> Iterator[Program]:
+    """Give a running program that a test takes for a client of an agent."""
+    from tests.clientlike import running
+
+    with running(core) as program:
+        yield program
 
 
 @pytest.fixture

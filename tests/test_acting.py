@@ -13,33 +13,14 @@ import pytest
 from agent_chatroom_ledger import presence
 from agent_chatroom_ledger.domain.agentnames import derived_name
 from agent_chatroom_ledger.domain.identities import Client
-from agent_chatroom_ledger.identity import Identity, find_client, identify, whoami
+from agent_chatroom_ledger.identity import find_client, whoami
 from agent_chatroom_ledger.storage import processes
-from tests.clientlike import Program, running
+from tests.clientlike import Program, claim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from agent_chatroom_ledger import Ledger
-
-
-@pytest.fixture
-def core(tmp_path: Path) -> Path:
-    """Give the directory that the clients work in."""
-    folder = tmp_path / "core"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def one(core: Path) -> Iterator[Program]:
-    with running(core) as program:
-        yield program
-
-
-def claim(ledger: Ledger, client: Client, **environment: str) -> Identity:
-    return identify(ledger, environment, client, claim=True)
 
 
 ASKS = """

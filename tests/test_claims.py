@@ -17,7 +17,7 @@ from agent_chatroom_ledger import Ledger, pinning, presence
 from agent_chatroom_ledger.errors import Busy, NotFound
 from agent_chatroom_ledger.identity import identify
 from agent_chatroom_ledger.storage import presence as book
-from tests.clientlike import STAYS, Program, running
+from tests.clientlike import STAYS, Program, names, running
 from tests.racing import race
 
 if TYPE_CHECKING:
@@ -27,19 +27,8 @@ if TYPE_CHECKING:
     from tests.conftest import MakeLedger
 
 
-@pytest.fixture
-def core(tmp_path: Path) -> Path:
-    folder = tmp_path / "core"
-    folder.mkdir()
-    return folder
-
-
 def claim(ledger: Ledger, client: Client) -> str:
     return identify(ledger, {"ROOMS_NAME": "lead"}, client, claim=True).name
-
-
-def names(ledger: Ledger) -> list[str]:
-    return [found.name for found in presence.who(ledger)]
 
 
 def test_of_many_that_claim_one_name_at_once_exactly_one_gets_it(

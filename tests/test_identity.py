@@ -16,7 +16,7 @@ from agent_chatroom_ledger.identity import identify
 from agent_chatroom_ledger.storage import pinfile
 from agent_chatroom_ledger.storage import presence as book
 from agent_chatroom_ledger.storage.locks import FileLock
-from tests.clientlike import Program, running
+from tests.clientlike import Program, claim, names, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,31 +24,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def core(tmp_path: Path) -> Path:
-    """Give the directory that the clients work in."""
-    folder = tmp_path / "core"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def one(core: Path) -> Iterator[Program]:
-    with running(core) as program:
-        yield program
-
-
-@pytest.fixture
 def two(core: Path) -> Iterator[Program]:
     with running(core) as program:
         yield program
-
-
-def claim(ledger: Ledger, client: Client, **environment: str) -> identity.Identity:
-    return identify(ledger, environment, client, claim=True)
-
-
-def names(ledger: Ledger) -> list[str]:
-    return [found.name for found in presence.who(ledger)]
 
 
 # --- what says who one is ----------------------------------------------------------------------

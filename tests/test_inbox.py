@@ -18,9 +18,14 @@ from agent_chatroom_ledger.inbox import (
     waiting_counts,
 )
 from agent_chatroom_ledger.limits import DELIVER_MAX
+from tests.bodies import looked, taken
+from tests.clientlike import claim
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agent_chatroom_ledger import Room
+    from tests.clientlike import Program
     from tests.conftest import MakeLedger
 
 
@@ -32,17 +37,6 @@ def ledger(request: pytest.FixtureRequest, make_ledger: MakeLedger) -> Ledger:
 @pytest.fixture
 def room(ledger: Ledger) -> Room:
     return ledger.create_room("Review", members=["Ana", "Ben"])
-
-
-def taken(ledger: Ledger, name: str, **options: Any) -> list[str]:
-    """Hand over, and return the bodies."""
-    with take(ledger, name, **options) as handover:
-        handover.confirm()
-        return [item.message.body for item in handover]
-
-
-def looked(ledger: Ledger, name: str, **options: Any) -> list[str]:
-    return [item.message.body for item in peek(ledger, name, **options)]
 
 
 def test_a_member_gets_what_others_say_and_only_once(ledger: Ledger, room: Room) -> None:
@@ -285,14 +279,12 @@ def test_damaged_receipts_stop_the_inbox_and_change_nothing(ledger: Ledger, room
 
 
 def test_a_renamed_agent_gets_what_came_to_its_old_name(
-    ledger: Ledger, room: Room, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, room: Room, core: Path, one: Program
 ) -> None:
     room.post("Ana", "to the old name", to=["Old"])
     room.post("Ana", "to the new name", to=["New"])
-    monkeypatch.setattr(
-        "agent_chatroom_ledger.presence.former_names",
-        lambda _, name: ("Old",) if name == "New" else (),
-    )
+    for name in ("Old", "New"):
+        assert claim(ledger, one.client(core), ROOMS_NAME=name).name == name
     assert is_waiting(ledger, "New", ledger.create_room("Empty")) == (False, None)
     with take(ledger, "New", max=1) as handover:
         assert [(item.message.body, item.name) for item in handover] == [("to the old name", "Old")]

@@ -9,34 +9,13 @@ import pytest
 from agent_chatroom_ledger import Ledger, pinning
 from agent_chatroom_ledger.domain.agentnames import derived_name
 from agent_chatroom_ledger.errors import Conflict, InvalidInput, NotFound
-from agent_chatroom_ledger.identity import identify
 from agent_chatroom_ledger.presence import release
 from agent_chatroom_ledger.storage import pinfile
-from tests.clientlike import Program, running
+from tests.clientlike import Program, claim, running
 from tests.racing import race
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-    from agent_chatroom_ledger.domain.identities import Client
-
-
-@pytest.fixture
-def core(tmp_path: Path) -> Path:
-    folder = tmp_path / "core"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def one(core: Path) -> Iterator[Program]:
-    with running(core) as program:
-        yield program
-
-
-def claim(ledger: Ledger, client: Client, **environment: str) -> str:
-    return identify(ledger, environment, client, claim=True).name
 
 
 def test_pins_are_listed_with_what_they_do(ledger: Ledger, core: Path, one: Program) -> None:
@@ -80,7 +59,7 @@ def test_a_pin_that_something_stronger_overrides_says_so(
     with running(core) as two:
         pinning.set_pin(ledger, "session:t", "by-session")
         pinning.set_pin(ledger, "pane:q", "by-pane")
-        assert claim(ledger, two.client(core, session="t", pane="q")) == "by-session"
+        assert claim(ledger, two.client(core, session="t", pane="q")).name == "by-session"
         states = {pin.key: pin.state for pin in pinning.list_pins(ledger)}
         assert states == {
             "session:s": "overridden",
@@ -109,7 +88,7 @@ def test_a_pinned_name_that_somebody_lives_under_says_so(
         assert done.pin is not None
         assert done.pin.state == "followed"
         assert f"process {one.id.pid} lives under lead" in done.pin.note
-        assert claim(ledger, two.client(core, pane="p")) == f"lead-{two.id.pid}"
+        assert claim(ledger, two.client(core, pane="p")).name == f"lead-{two.id.pid}"
         assert pinning.list_pins(ledger)[0].process is None, "a contender stamps nothing"
 
 
@@ -129,12 +108,12 @@ def test_a_rename_of_a_member_is_refused_and_names_the_rooms(
     assert refused.value.fields["rooms"] == ["dxdb"]
     with pytest.raises(Conflict, match="Refusing to remove the name lead"):
         pinning.remove_pin(ledger, f"cwd:{core}")
-    assert claim(ledger, one.client(core)) == "lead"
+    assert claim(ledger, one.client(core)).name == "lead"
     same = pinning.set_pin(ledger, f"cwd:{core}", "lead")
     assert (same.changed, same.left) == (False, ())
     forced = pinning.set_pin(ledger, f"cwd:{core}", "renamed", force=True)
     assert (forced.left, forced.before) == (("dxdb",), "lead")
-    assert claim(ledger, one.client(core)) == "renamed"
+    assert claim(ledger, one.client(core)).name == "renamed"
     assert ledger.room("dxdb").members == ("lead", "other"), "there is no alias"
     assert pinning.remove_pin(ledger, f"cwd:{core}").left == ()
 
@@ -151,7 +130,7 @@ def test_a_derived_or_suffixed_name_is_not_left_behind_either(
     with pytest.raises(Conflict, match=derived):
         pinning.set_pin(ledger, "pane:q", "lead")
     with running(core) as two:
-        second = claim(ledger, two.client(core, session="s"))
+        second = claim(ledger, two.client(core, session="s")).name
         assert second == f"{derived}-{two.id.pid}"
         pinning.set_pin(ledger, "session:s", "free")
         pinning.remove_pin(ledger, "session:s")
@@ -168,7 +147,7 @@ def test_a_pin_that_changes_nobodys_name_leaves_nothing(
     claim(ledger, one.client(core, pane="p"), ROOMS_NAME="env")
     ledger.create_room("dxdb", members=["env"])
     assert pinning.set_pin(ledger, "pane:p", "lead").left == ()
-    assert claim(ledger, one.client(core, pane="p"), ROOMS_NAME="env") == "env"
+    assert claim(ledger, one.client(core, pane="p"), ROOMS_NAME="env").name == "env"
 
 
 def test_ones_own_pin_is_stamped_at_once(ledger: Ledger, core: Path, one: Program) -> None:
@@ -227,7 +206,7 @@ def test_of_many_that_claim_one_pane_at_once_one_stamps_it(
 
         def one(number: int) -> str:
             with Ledger.open(tmp_path / "ledger", read_only=True) as opened:
-                return claim(opened, programs[number].client(core, pane="p"))
+                return claim(opened, programs[number].client(core, pane="p")).name
 
         found = race(3, one)
         assert found.count("lead") == 1

@@ -5,15 +5,16 @@ from __future__ import annotations
 import shutil
 from datetime import UTC, datetime
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.domain.attendance import attendance
 from agent_chatroom_ledger.domain.delivery import is_for
-from agent_chatroom_ledger.inbox import discard, peek, take, waiting_count
+from agent_chatroom_ledger.inbox import discard, take, waiting_count
 from agent_chatroom_ledger.storage.reading import OPERATIONS
+from tests.bodies import looked, taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,17 +31,6 @@ def ledger(request: pytest.FixtureRequest, make_ledger: MakeLedger) -> Ledger:
 @pytest.fixture
 def room(ledger: Ledger) -> Room:
     return ledger.create_room("Review", members=["Ana", "Ben"])
-
-
-def taken(ledger: Ledger, name: str, **options: Any) -> list[str]:
-    """Hand over, and return the bodies."""
-    with take(ledger, name, **options) as handover:
-        handover.confirm()
-        return [item.message.body for item in handover]
-
-
-def looked(ledger: Ledger, name: str, **options: Any) -> list[str]:
-    return [item.message.body for item in peek(ledger, name, **options)]
 
 
 def test_the_index_may_be_deleted_at_any_time(ledger: Ledger, room: Room) -> None:

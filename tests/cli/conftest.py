@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import pytest
@@ -15,6 +15,11 @@ from click.testing import CliRunner, Result
 from agent_chatroom_ledger.cli.program import rooms
 from agent_chatroom_ledger.cli.schemabase import ErrorDocument
 from agent_chatroom_ledger.cli.schemas import DOCUMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_chatroom_ledger import Ledger, Room
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 
@@ -49,6 +54,21 @@ def root(tmp_path: Path) -> Path:
     path = tmp_path / "ledger"
     Ledger.open(path, create=True).close()
     return path
+
+
+@pytest.fixture
+def ledger(root: Path) -> Iterator[Ledger]:
+    """Give the ledger of the test, open."""
+    from agent_chatroom_ledger import Ledger
+
+    with Ledger.open(root) as opened:
+        yield opened
+
+
+@pytest.fixture
+def room(ledger: Ledger) -> Room:
+    """Give a room of two members."""
+    return ledger.create_room("Review", members=["ana", "ben"])
 
 
 @pytest.fixture

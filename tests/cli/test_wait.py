@@ -8,29 +8,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.cli.agentschemas import InboxDocument, WaitDocument
 from agent_chatroom_ledger.cli.schemas import FollowedLine
 from agent_chatroom_ledger.presence import live
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
-    from pathlib import Path
 
-    from agent_chatroom_ledger import Room
+    from agent_chatroom_ledger import Ledger, Room
     from tests.cli.conftest import Ask, Invoke, Start
-
-
-@pytest.fixture
-def ledger(root: Path) -> Iterator[Ledger]:
-    with Ledger.open(root) as opened:
-        yield opened
-
-
-@pytest.fixture
-def room(ledger: Ledger) -> Room:
-    return ledger.create_room("Review", members=["ana", "ben"])
 
 
 def until_it_waits(ledger: Ledger, name: str, process: subprocess.Popen[bytes]) -> None:

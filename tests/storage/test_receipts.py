@@ -161,24 +161,22 @@ def test_damage_in_the_middle_is_found_when_it_is_read(store: Receipts) -> None:
 
 
 @pytest.mark.broken_on_purpose
-def test_tables_that_are_missing_are_damage(store: Receipts) -> None:
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        pytest.param("DROP TABLE handed", Corrupt, "holds no receipts", id="a missing table"),
+        pytest.param("PRAGMA user_version = 2", InvalidInput, "newer version", id="newer"),
+    ],
+)
+def test_what_is_not_a_file_of_this_version_is_left_alone(
+    store: Receipts, change: str, error: type[Exception], said: str
+) -> None:
     confirm(store, given(1))
     store.close()
     with sqlite3.connect(store.path) as link:
-        link.execute("DROP TABLE handed")
+        link.execute(change)
     link.close()
-    with pytest.raises(Corrupt, match="holds no receipts"):
-        store.places("Ana")
-
-
-@pytest.mark.broken_on_purpose
-def test_a_newer_format_is_left_alone(store: Receipts) -> None:
-    confirm(store, given(1))
-    store.close()
-    with sqlite3.connect(store.path) as link:
-        link.execute("PRAGMA user_version = 2")
-    link.close()
-    with pytest.raises(InvalidInput, match="newer version"):
+    with pytest.raises(error, match=said):
         store.places("Ana")
 
 
