@@ -200,7 +200,9 @@ def operation_entry(
     n, at = present.next_number(log), present.next_time()
     record = record_of(draft, n, at, present.new_id())
     # What the fold would skip must not be written: ask it before, under the lock.
-    after = applied(state, message_of(encode_record(record), present.origin, OPERATIONS, True))  # noqa: FBT003 - the fourth of four
+    after = applied(
+        state, message_of(encode_record(record), present.origin, OPERATIONS, primary=True)
+    )
     report = operation_report(
         draft.kind,
         operation_id=record.id,

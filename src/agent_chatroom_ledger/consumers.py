@@ -144,7 +144,7 @@ class Consumer:
         commit: str,
         rooms: Iterable[str | Room] | None,
         cursor: Cursor,
-        members_only: bool,  # noqa: FBT001 - as the caller has it
+        members_only: bool,  # noqa: FBT001 - one call inside this class gives it by place
     ) -> list[UnreadRoom]:
         source = self._ledger.source_at(commit)
         if rooms is None:

@@ -154,10 +154,10 @@ def whoami(
     return _resolve(layout, spoken, client, known).identity
 
 
-def acting_client(ledger: Ledger, environment: Mapping[str, str], directory: str) -> Client:
+def acting_client(ledger: Ledger, environment: Mapping[str, str], directory: str | Path) -> Client:
     """Return the client that a call of the command line belongs to, as its other doors know it."""
     known = presence.entries(ledger.layout)
-    client = _client(environment, directory, known, Client(), os.getpid())
+    client = _client(environment, str(directory), known, Client(), os.getpid())
     if client.process is None:
         return client
     return _completed(client, entry_among(known, client.process, client.seat))

@@ -384,7 +384,7 @@ class Ledger:
 
         return settings_set(self.layout)
 
-    def set_setting(self, key: str, value: bool | int | str | None) -> None:  # noqa: FBT001 - a value
+    def set_setting(self, key: str, value: bool | int | str | None) -> None:  # noqa: FBT001 - a setting is a truth value as well as a number or a text
         """Set a setting in the file, or with None let it have its default; the rest stays."""
         from agent_chatroom_ledger.storage.configuration import change_setting
 

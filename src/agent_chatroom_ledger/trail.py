@@ -116,7 +116,7 @@ def _here(data: dict[str, Any], room: set[str]) -> dict[str, Any]:
     return left
 
 
-def _names(data: Any, place: tuple[str, int], room: set[str]) -> bool:  # noqa: ANN401 - JSON
+def _names(data: Any, place: tuple[str, int], room: set[str]) -> bool:  # noqa: ANN401 - any value of a JSON document
     """Tell whether a part of an operation's data names a message of this room."""
     if isinstance(data, str):
         try:

@@ -34,7 +34,7 @@ def body_of(text: str | None, file: str | None) -> str:
     if text is not None:
         return text
     if file is not None and file != "-":
-        with open(file, "rb") as stream:  # noqa: PTH123 - the path as typed, without pathlib
+        with open(file, "rb") as stream:  # noqa: PTH123 - a Path would drop a slash at the end, which names no file
             return _decoded(stream, file)
     if sys.stdin is None:
         raise click.UsageError("Give TEXT, --file FILE, or standard input.")

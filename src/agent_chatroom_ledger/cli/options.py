@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -188,4 +189,4 @@ def identity_here() -> Identity:
     from agent_chatroom_ledger.identity import whoami
 
     root = _session(click.get_current_context()).root()
-    return whoami(root.path if root.exists else None, os.environ, os.getcwd())  # noqa: PTH109 - pathlib adds nothing
+    return whoami(root.path if root.exists else None, os.environ, Path.cwd())

@@ -29,7 +29,7 @@ _SOURCE = click.Choice(["state", "canonical", "messages"])
 _MODES = click.Choice(["detailed-standin", "short-standin", "no-standin"])
 
 
-def _option(*names: str, help: str, **settings: Any) -> click.Option:  # noqa: A002, ANN401 - click's
+def _option(*names: str, help: str, **settings: Any) -> click.Option:  # noqa: A002, ANN401 - the parameters of click.option
     return click.Option(names, help=help, **settings)
 
 
@@ -90,7 +90,7 @@ def _policy(kind: str) -> Callable[..., Any]:
         requested_by: str,
         *,
         apply: bool,
-        **given: Any,  # noqa: ANN401 - options
+        **given: Any,  # noqa: ANN401 - the values of whatever options a command has
     ) -> dict[str, Any]:
         from agent_chatroom_ledger.adapters.administration import carried_out, room_of
         from agent_chatroom_ledger.ledger import Ledger
@@ -155,7 +155,7 @@ def _call(name: str, wrapped: str | None = None) -> Callable[..., Any]:
 def _apply_policy(
     service: ChatroomService,
     ids: tuple[str, ...],
-    **given: Any,  # noqa: ANN401 - options
+    **given: Any,  # noqa: ANN401 - the values of whatever options a command has
 ) -> dict[str, Any]:
     refs = [ref for text in ids for ref in text.split(",")]
     return service.apply_compile_policy_operation(ids=refs, **given)
@@ -356,7 +356,7 @@ def command_of(name: str) -> click.Command:
 
     @common
     @click.pass_obj
-    def run(session: Session, /, **given: Any) -> None:  # noqa: ANN401 - options
+    def run(session: Session, /, **given: Any) -> None:  # noqa: ANN401 - the values of whatever options a command has
         session.json = True
         output.write_json(call(_service(session, create=name == "create-room"), **given))
 

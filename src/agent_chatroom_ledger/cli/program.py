@@ -241,7 +241,7 @@ def run(arguments: Sequence[str], program: str | None = None) -> int:
 
 def _program_name() -> str:
     """Tell under which of its names the command was started."""
-    name = os.path.basename(sys.argv[0])  # noqa: PTH119 - pathlib costs what this process saves
+    name = os.path.basename(sys.argv[0])  # noqa: PTH119 - a name as the shell gives it, before anything else is loaded
     return name if name in {PROGRAM, "agent-chatroom-ledger"} else PROGRAM
 
 
@@ -254,9 +254,9 @@ def _prepare_streams() -> None:
     """Let there be streams, and text that an encoding lacks be shown escaped instead of failing."""
     if sys.stdout is None:
         # Closed by whoever started us. The descriptor is taken, lest a file of ours gets it.
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for good
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - it stays open until the process ends
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for good
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - it stays open until the process ends
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

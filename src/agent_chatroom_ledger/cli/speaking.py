@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_chatroom_ledger.cli.shapes import message_shape, room_shape
@@ -36,7 +37,7 @@ def _session_here(ledger: Ledger) -> str | None:
         return None
     from agent_chatroom_ledger.identity import acting_client
 
-    return acting_client(ledger, os.environ, os.getcwd()).session  # noqa: PTH109 - pathlib adds nothing
+    return acting_client(ledger, os.environ, Path.cwd()).session
 
 
 def show_sent(session: Session, sent: Sent, *, recipients: bool) -> None:

@@ -222,12 +222,12 @@ class _Protocol(H11Protocol):
 
     _line: _Line | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as theirs
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn narrows the type as well
         """Let every request of this connection know the line."""
         super().connection_made(transport)
         app, line = self.app, _Line(transport)
 
-        async def known(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
+        async def known(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - what ASGI passes has no narrower type
             scope[_LINE_KEY] = line
             await app(scope, receive, send)
 
@@ -247,7 +247,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._voices = voices
 
-    def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ANN401 - as theirs
+    def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ANN401 - the signature of uvicorn
         """End every wait, then all the rest."""
         for exchange in list(self._voices.active):
             exchange.given_up.set()

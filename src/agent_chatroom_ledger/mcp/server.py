@@ -116,7 +116,7 @@ class Service:
 
         done = await to_thread.run_sync(begun, limiter=self.threads)
         if params.name == "rooms_inbox":
-            return await inbox(done, exchange, given, self.threads)  # type: ignore[arg-type] # by name
+            return await inbox(done, exchange, given, self.threads)  # type: ignore[arg-type] # the tool is chosen by its name, its arguments with it
         return done
 
     async def _settled(self, exchange: Exchange, *, written: bool) -> None:

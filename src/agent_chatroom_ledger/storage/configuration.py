@@ -104,7 +104,7 @@ def settings_set(layout: Layout) -> frozenset[str]:
     return frozenset(() if content is None else _parsed(layout, content)) & frozenset(KEYS)
 
 
-def change_setting(layout: Layout, key: str, value: bool | int | str | None) -> None:  # noqa: FBT001 - a value
+def change_setting(layout: Layout, key: str, value: bool | int | str | None) -> None:  # noqa: FBT001 - a setting is a truth value as well as a number or a text
     """Set a key in the file, or take it out with None; comments and other keys stay.
 
     Raises InvalidInput for a key or value that may not be, and for a file in which the key cannot
@@ -131,7 +131,7 @@ def change_setting(layout: Layout, key: str, value: bool | int | str | None) -> 
             files.replace(layout, layout.config, after, sync=True)
 
 
-def _edited(text: str, key: str, value: bool | int | str | None) -> str:  # noqa: FBT001 - a value
+def _edited(text: str, key: str, value: bool | int | str | None) -> str:  # noqa: FBT001 - a setting is a truth value as well as a number or a text
     """Return the text with the line of a key replaced, added before any table, or taken out."""
     lines = text.splitlines(keepends=True)
     tables = (place for place, line in enumerate(lines) if line.lstrip().startswith("["))
@@ -151,7 +151,7 @@ def _edited(text: str, key: str, value: bool | int | str | None) -> str:  # noqa
     return "".join(lines)
 
 
-def _toml(value: bool | int | str) -> str:  # noqa: FBT001 - a value
+def _toml(value: bool | int | str) -> str:  # noqa: FBT001 - a setting is a truth value as well as a number or a text
     if isinstance(value, str):
         return f'"{value}"'
     return str(value).lower()

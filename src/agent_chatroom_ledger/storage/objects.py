@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.storage import files
-from agent_chatroom_ledger.storage.refs import NO_OBJECT as NO_OBJECT  # noqa: PLC0414 - handed on
+from agent_chatroom_ledger.storage.refs import NO_OBJECT as NO_OBJECT  # noqa: PLC0414 - offered to importers from here
 
 if TYPE_CHECKING:
     from dulwich.object_store import DiskObjectStore

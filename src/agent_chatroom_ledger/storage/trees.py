@@ -148,12 +148,12 @@ class TreeEditor:
         return child
 
     def _find(self, path: str) -> Node | None:
-        node: Node | None = self._root
-        if path:
-            for part in path.encode("utf-8", "surrogateescape").split(b"/"):
-                node = self._child(node, part)  # type: ignore[arg-type]  # checked below
-                if node is None:
-                    return None
+        node = self._root
+        for part in path.encode("utf-8", "surrogateescape").split(b"/") if path else ():
+            child = self._child(node, part)
+            if child is None:
+                return None
+            node = child
         return node
 
     def names(self, directory: str) -> list[str]:

@@ -296,7 +296,7 @@ class HistoryCheck:
             self._found.error("missing_object", f"{error.message} ({path})", path)
             return None
         self._objects_read += 1
-        name = hashlib.sha1(b"%s %d\0" % (_KINDS.get(found, b"tag"), len(data)))  # noqa: S324 - git's
+        name = hashlib.sha1(b"%s %d\0" % (_KINDS.get(found, b"tag"), len(data)))  # noqa: S324 - the hash by which git names objects
         name.update(data)
         if found != kind or name.hexdigest() != oid:
             self._found.error("bad_object", f"object {oid} of {path} is not what it is named", path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from agent_chatroom_ledger.cli.options import common
 from agent_chatroom_ledger.cli.output import path_text
 from agent_chatroom_ledger.cli.terminal import plain
 from agent_chatroom_ledger.errors import Conflict
+from agent_chatroom_ledger.roots import named_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def _fresh(named: str | None) -> Path:
         import tempfile
 
         return Path(tempfile.mkdtemp(prefix="rooms-demo-"))
-    path = Path(os.path.abspath(os.path.expanduser(named)))  # noqa: PTH100, PTH111 - as typed
+    path = named_root(named)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise Conflict(
             f"{path_text(path)} is not empty; the demo wants a new or empty directory.",

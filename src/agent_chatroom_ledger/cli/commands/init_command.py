@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +11,7 @@ from agent_chatroom_ledger.cli.options import common
 from agent_chatroom_ledger.cli.output import path_text
 from agent_chatroom_ledger.cli.root import ROOT_VARIABLE
 from agent_chatroom_ledger.cli.terminal import plain
+from agent_chatroom_ledger.roots import named_root
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger.cli.session import Session
@@ -31,7 +31,7 @@ def command(session: Session, directory: str | None) -> None:
     from agent_chatroom_ledger.ledger import Ledger
 
     named = directory or session.root_option or os.environ.get(ROOT_VARIABLE) or "."
-    path = Path(os.path.abspath(os.path.expanduser(named)))  # noqa: PTH100, PTH111 - as typed
+    path = named_root(named)
     before = Ledger.find(path) == path
     with Ledger.open(path, create=True) as ledger:
         shown = path_text(ledger.root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -63,7 +64,7 @@ def set_(session: Session, key: str, name: str, force: bool) -> None:
 
     me = identity_here().name
     with _opened(session) as ledger:
-        client = identity.acting_client(ledger, os.environ, os.getcwd())  # noqa: PTH109 - a text is wanted
+        client = identity.acting_client(ledger, os.environ, Path.cwd())
         done = pinning.set_pin(
             ledger, pinning.own_key(key, client), name, force=force, by=me, client=client
         )
@@ -83,7 +84,7 @@ def remove(session: Session, key: str, force: bool) -> None:
     from agent_chatroom_ledger import identity, pinning
 
     with _opened(session) as ledger:
-        client = identity.acting_client(ledger, os.environ, os.getcwd())  # noqa: PTH109 - a text is wanted
+        client = identity.acting_client(ledger, os.environ, Path.cwd())
         done = pinning.remove_pin(ledger, pinning.own_key(key, client), force=force)
     _show(session, done)
 
