@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
+
+import pytest
 
 from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.hookscripts import install
@@ -71,3 +74,26 @@ def test_two_clones_that_begin_one_conversation_have_one(pair: Pair, tmp_path: P
         assert set(review.members) == {"Analyst", "Reviewer", "Ana", "Ben"}
         assert ledger.agent("Ben").leave(review).left
         assert [m.body for m in review.messages()][-1] == "Ben left the room"
+
+
+@pytest.mark.parametrize(("hours", "binds"), [(2, True), (48, False)])
+def test_what_follows_a_merge_comes_after_it(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int, *, binds: bool
+) -> None:
+    """Whoever answers another clone is not shown before what is answered.
+
+    The clock of that clone is ahead; one that is wrong by more than a day binds nobody.
+    """
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", str(pair.bare), str(other))
+    now = time.time_ns
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time_ns", lambda: now() + hours * 3_600 * 1_000_000_000)
+        with Ledger.open(other) as ledger:
+            ledger.room("review").post("Ben", "from a clock that is ahead")
+    git(pair.ledger, "pull", "-q", str(other), "main")
+    for again in (False, True):
+        with Ledger.open(pair.ledger) as ledger:
+            answer = ledger.room("review").post("Ana", f"an answer, {again}")
+            bodies = [m.body for m in ledger.room("review").messages(last=2)]
+            assert (bodies[-1] == answer.body) is binds

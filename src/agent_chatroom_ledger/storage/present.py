@@ -222,6 +222,15 @@ class Present:
         self._newest = max(now, self._newest + 1)
         return from_micros(self._newest)
 
+    def go_on_from(self, at: str) -> None:
+        """Give out times after one that somebody else's record bears.
+
+        One more than a day ahead of this machine's clock binds nobody, or it would stop all of us.
+        """
+        moment = to_micros(at)
+        if moment - time.time_ns() // 1000 <= CLOCK_BEHIND_MICROS_MAX:
+            self._newest = max(self._newest, moment)
+
     def new_id(self) -> str:
         """Return a fresh UUIDv7 of the time that was given out last."""
         return new_id(self._newest, os.urandom(10))

@@ -6,6 +6,7 @@ a foreign commit, and after a power cut, when packs and main may be lost or dama
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import os
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger import limits
 from agent_chatroom_ledger.domain.records import decode_record
-from agent_chatroom_ledger.errors import Conflict, Corrupt
+from agent_chatroom_ledger.domain.segments import first_of
+from agent_chatroom_ledger.errors import Conflict, Corrupt, InvalidInput
 from agent_chatroom_ledger.storage import (
     failpoints,
     files,
@@ -80,6 +82,7 @@ def locate(committer: Committer, state: State | None) -> Located:
     _require_descent(committer.objects, main, known)
     builder.start(main)
     _require_logs_kept(committer, known, main)
+    _go_on_from(committer, known, main)
     return Located(_bisect(committer, pending, max(state.frame, header.last_frame)), foreign=True)
 
 
@@ -166,6 +169,30 @@ def _require_logs_kept(committer: Committer, known: str, main: str) -> None:
             )
 
 
+def _go_on_from(committer: Committer, known: str, main: str) -> None:
+    """Let our next record be later than what a merge has brought.
+
+    Another clone's clock may be ahead of ours, and what answers its records must not come before
+    them. Each log's newest record tells; times in a log never run back.
+    """
+    objects = committer.objects
+    before = NO_OBJECT if known == NO_OBJECT else objects.commit(known).tree
+    newest: dict[str, tuple[int, str]] = {}
+    for path, _, _, _, new in differences(objects, before, objects.commit(main).tree):
+        log = path.rsplit("/", 3)[0]
+        if new is None or not is_log(path) or log.endswith(f"/{committer.builder.origin}"):
+            continue
+        with contextlib.suppress(Corrupt):  # a name that no segment has; verify names it
+            newest[log] = max((first_of(path), new), newest.get(log, (0, "")))
+    for _, segment in newest.values():
+        for line in reversed(objects.blob(segment).split(b"\n")):
+            with contextlib.suppress(Corrupt, InvalidInput):  # a line that is no record: likewise
+                at = decode_record(line).at
+                with committer.intake.mutex:
+                    committer.present.go_on_from(at)
+                break
+
+
 def _mend_hole(committer: Committer, state: State | None) -> None:
     """Cut the newest generation off at a hole that a power cut left in what nobody had synced.
 
@@ -225,6 +252,7 @@ def _after_unclean_boot(committer: Committer, state: State | None) -> Located:
     if main is not None and main != header.base and _is_whole(objects, main, tips, header.base):
         builder.start(main)
         _require_logs_kept(committer, header.base, main)
+        _go_on_from(committer, header.base, main)
         return Located(_bisect(committer, frames, header.last_frame), foreign=True)
     if main is not None and main not in (header.base, NO_OBJECT) and objects.has(main):
         _require_descent(objects, main, header.base)
