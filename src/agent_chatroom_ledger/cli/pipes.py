@@ -1,4 +1,4 @@
-"""Noticing that nobody reads our output any more."""
+"""Ending a command that waits: its reader has gone, or a signal tells it to."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import signal
 import stat
 import sys
 from threading import Thread
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import FrameType
+
+# When a signal is looked at again that came where nobody hears of it.
+_AGAIN_SECONDS = 0.01
 
 
 def end_with_reader() -> None:
@@ -33,17 +36,37 @@ def end_with_reader() -> None:
 
 
 def end_on_terminate() -> None:
-    """Let SIGTERM end a command that waits as Ctrl-C does: what it holds is let go of."""
-    signal.signal(signal.SIGTERM, _terminated)
+    """Let SIGTERM end a command that waits as Ctrl-C does: what it holds is let go of.
+
+    Both come through wherever the process stands, also in what runs when an object goes away.
+    """
+    signal.signal(signal.SIGTERM, _end)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
 
 
-def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+def _end(number: int, frame: FrameType | None) -> None:
+    if _is_unheard(frame) and hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, lambda _, later: _end(number, later))
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+        return
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     from click.exceptions import Exit
 
     from agent_chatroom_ledger.cli import TERMINATED
 
-    del number, frame
     raise Exit(TERMINATED)
+
+
+def _is_unheard(frame: FrameType | None) -> bool:
+    """Tell whether Python would drop an exception raised here: an object is going away."""
+    while frame is not None:
+        module = frame.f_globals.get("__name__")
+        if frame.f_code.co_name == "__del__" or module in {"weakref", "_weakrefset"}:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _watch(descriptor: int) -> None:
