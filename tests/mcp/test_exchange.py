@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -44,8 +45,34 @@ def test_what_was_not_written_comes_again(ledger: Ledger, speaker: NamedSpeaker)
     exchange.settle(written=False)
     exchange.settle(written=True)
     assert bodies(ledger) == ["hello"]
-    assert exchange.given_up.is_set()
+    assert exchange.is_given_up
     assert len(taken(ledger)) == 1
+
+
+def test_giving_up_can_be_said_amid_itself(speaker: NamedSpeaker) -> None:
+    """As a signal's handler does, which runs between any two lines of the thread it stops."""
+    exchange = Exchange(speaker)
+    said = []
+
+    def between_lines(_frame: object, event: str, _: object) -> Any:  # noqa: ANN401 - a trace function gives itself
+        if event == "line":
+            sys.settrace(None)
+            exchange.give_up()
+            said.append(event)
+            sys.settrace(between_lines)
+        return between_lines
+
+    def give_up() -> None:
+        sys.settrace(between_lines)
+        exchange.give_up()
+        sys.settrace(None)
+
+    thread = threading.Thread(target=give_up, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert said
+    assert exchange.is_given_up
 
 
 def test_nobody_else_hands_over_meanwhile(ledger: Ledger, speaker: NamedSpeaker) -> None:

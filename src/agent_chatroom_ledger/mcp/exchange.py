@@ -30,8 +30,8 @@ class Exchange:
     def __init__(self, speaker: Speaker) -> None:
         """Name who speaks."""
         self.speaker = speaker
-        # Set when nobody waits for the answer any more; a wait looks at it.
-        self.given_up = threading.Event()
+        # Whether nobody waits for the answer any more; a wait looks at it.
+        self.is_given_up = False
         self._lock = threading.Lock()
         self._held: Handover | None = None
         self._settled = False
@@ -44,6 +44,13 @@ class Exchange:
                 self._held = handover
                 return
         handover.close()
+
+    def give_up(self) -> None:
+        """Say that nobody waits for the answer any more. A signal's handler may say so as well.
+
+        So no lock is taken here: the handler may run amid a call of this on the same thread.
+        """
+        self.is_given_up = True
 
     def leaving(self) -> None:
         """Say that the answer is about to be written: the speaker's next call waits for its end."""
@@ -60,7 +67,7 @@ class Exchange:
             self._settled = True
             held, self._held = self._held, None
         if not written:
-            self.given_up.set()
+            self.give_up()
         try:
             if held is not None and written:
                 held.confirm()

@@ -168,7 +168,7 @@ class _Way:
         message = await self._receive()
         if message["type"] == "http.disconnect" and not self._ended:
             self._gone = True
-            self._exchange.given_up.set()
+            self._exchange.give_up()
         return message
 
     async def send(self, message: Message) -> None:
@@ -250,7 +250,7 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ANN401 - the signature of uvicorn
         """End every wait, then all the rest."""
         for exchange in list(self._voices.active):
-            exchange.given_up.set()
+            exchange.give_up()
         super().handle_exit(sig, frame)
         # Otherwise it would raise the signal again at its end, before names are let go.
         self._captured_signals.clear()

@@ -42,7 +42,7 @@ async def inbox(
     while True:
         # A thread is not left alone with what it has taken: a cancelled call comes back first.
         found = await to_thread.run_sync(_taken, agent, exchange, given, room, limiter=threads)
-        if found.messages or anyio.current_time() >= until or exchange.given_up.is_set():
+        if found.messages or anyio.current_time() >= until or exchange.is_given_up:
             return found
         await _arrival(agent, exchange, room, until, threads)
 
@@ -92,7 +92,7 @@ async def _arrival(
             if found:
                 return
             while not watch.changed():
-                if anyio.current_time() >= until or exchange.given_up.is_set():
+                if anyio.current_time() >= until or exchange.is_given_up:
                     return
                 left = until - anyio.current_time()
                 await anyio.sleep(max(0.0, min(watch.pause_seconds, left)))

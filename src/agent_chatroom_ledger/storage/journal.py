@@ -143,9 +143,9 @@ class Follower:
 
     def close(self) -> None:
         """Close the file."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def __del__(self) -> None:
         """Close the file of a forgotten follower."""
