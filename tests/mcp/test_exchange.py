@@ -54,7 +54,7 @@ def test_giving_up_can_be_said_amid_itself(speaker: NamedSpeaker) -> None:
     exchange = Exchange(speaker)
     said = []
 
-    def between_lines(_frame: object, event: str, _: object) -> Any:  # noqa: ANN401 - a trace function gives itself
+    def between_lines(_frame: object, event: str, _: object) -> Any:
         if event == "line":
             sys.settrace(None)
             exchange.give_up()
