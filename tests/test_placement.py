@@ -180,16 +180,13 @@ def test_ten_thousand_messages_are_one_commit(make_ledger: MakeLedger) -> None:
         seed.duplicate(f"1-{REFERENCES_MAX // 40}", source, reason="to have many")
     ledger.flush()
     before = len(ledger.log())
-    packs = set((ledger.root / ".git/objects/pack").glob("*.pack"))
     done = source.place(f"1-{REFERENCES_MAX}", target, reason=WHY)
     assert len(done.messages) == REFERENCES_MAX
     assert target.last_position() == {target.origin: REFERENCES_MAX}
     ledger.flush()
     assert len([e for e in ledger.log(limit=5) if e.kinds[:1] == ("messages.place",)]) == 1
     # The other commit is of the views, which may follow at any moment.
-    commits = len(ledger.log()) - before
-    assert commits <= 2
-    assert len(set((ledger.root / ".git/objects/pack").glob("*.pack")) - packs) == commits
+    assert len(ledger.log()) <= before + 2
     again = source.place(f"1-{REFERENCES_MAX}", target, reason=WHY)
     assert len(again.skipped) == REFERENCES_MAX
 
