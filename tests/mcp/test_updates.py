@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 from anyio import to_thread
 from mcp import Client, MCPError
-from mcp.types import ResourceUpdatedNotification
+from mcp.types import ResourceUpdatedNotification, SubscribeRequestParams
 
 from agent_chatroom_ledger.mcp.server import Service, build
 from agent_chatroom_ledger.mcp.speakers import House, NamedSpeaker
+from agent_chatroom_ledger.mcp.updates import Updates
 from tests.mcp.conftest import in_memory
 
 if TYPE_CHECKING:
@@ -109,6 +111,43 @@ async def test_subscriptions_of_a_connection_have_a_limit(
             await ana.client.subscribe_resource("room:///two")
         await ana.client.unsubscribe_resource("room:///one")
         await ana.client.subscribe_resource("room:///two")
+
+
+class Session:
+    """What the SDK keeps of a handshake client, as far as updates go: one that may not read."""
+
+    def __init__(self, *, reads: bool) -> None:
+        self.heard = anyio.Event()
+        self.asked = 0
+        self._reads = reads
+
+    async def send_resource_updated(self, uri: str) -> None:
+        assert uri == "room:///review"
+        self.asked += 1
+        if not self._reads:
+            await anyio.sleep_forever()
+        self.heard.set()
+
+
+async def test_a_client_that_does_not_read_keeps_nobody_from_hearing(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_chatroom_ledger.mcp.updates._TELL_SECONDS_MAX", 0.05)
+    room = ledger.create_room("Review")
+    updates = Updates(House(lambda: ledger), anyio.CapacityLimiter(2))
+    stopped, reading = Session(reads=False), Session(reads=True)
+    review = SubscribeRequestParams(uri="room:///review")
+    async with updates.watching():
+        for session in (stopped, reading):
+            await updates.subscribe(SimpleNamespace(session=session), review)  # type: ignore[arg-type] # only the session is looked at
+        with anyio.fail_after(60):
+            for _ in range(2):
+                while not reading.heard.is_set():
+                    await to_thread.run_sync(room.post, "ben", "news")
+                    with anyio.move_on_after(1):
+                        await reading.heard.wait()
+                reading.heard = anyio.Event()
+    assert stopped.asked == 1
 
 
 async def test_a_newer_client_listens(ledger: Ledger) -> None:

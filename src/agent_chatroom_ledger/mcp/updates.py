@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 # How long one waits where there is no ledger yet, and how long changes are gathered.
 _RETRY_SECONDS = 1.0
 _GATHER_SECONDS = 0.2
+# A client that does not read what it subscribed to keeps the others waiting no longer than this.
+_TELL_SECONDS_MAX = 2.0
 
 
 class Bus(InMemorySubscriptionBus):
@@ -111,7 +113,7 @@ class Updates:
             await self.bus.wanted.wait()
             try:
                 await self._follow()
-            except LedgerError:
+            except (LedgerError, OSError):
                 # No ledger yet, or one that cannot be read now: the tools say what is wrong.
                 await anyio.sleep(_RETRY_SECONDS)
             if not self._wanted():
@@ -151,8 +153,13 @@ class Updates:
     async def _tell(self, uri: str) -> None:
         await self.bus.publish(ResourceUpdated(uri=uri))
         for connection, uris in list(self._subscribed.items()):
-            if uri in uris:
+            if uri not in uris:
+                continue
+            with anyio.move_on_after(_TELL_SECONDS_MAX) as telling:
                 await connection.send_resource_updated(uri)
+            if telling.cancelled_caught:
+                # What it is still to read says that it should look; it may subscribe again.
+                self._subscribed.pop(connection, None)
 
 
 def _connection_of(ctx: Context) -> Any:  # noqa: ANN401 - the SDK's connection, which it keeps private
