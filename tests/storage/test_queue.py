@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_chatroom_ledger.domain.clock import from_datetime, to_micros
-from agent_chatroom_ledger.storage import foreign
+from agent_chatroom_ledger.storage import foreign, queue
 from agent_chatroom_ledger.storage.index import Index
 from agent_chatroom_ledger.storage.queue import Queue, counts, queued, records_since
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
 
     from agent_chatroom_ledger import Ledger, Room
@@ -136,3 +138,34 @@ def test_times_of_one_log_never_run_back(ledger: Ledger, rooms: tuple[Room, Room
 
     times = ledger.index.ask(fill)
     assert times[0] == times[1] < times[2]
+
+
+def test_what_comes_while_one_asks_is_not_reckoned_with(
+    ledger: Ledger, rooms: tuple[Room, Room], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process writes to the file between two parts of a question."""
+    newest, threads = queue._newest, list[threading.Thread]()
+
+    def write() -> None:
+        rooms[0].post("Ana", "meanwhile")
+        other = Index(ledger.layout)
+        other.follow()
+        other.close()
+
+    def later(link: sqlite3.Connection, origin: str) -> int:
+        threads.append(threading.Thread(target=write))
+        threads[0].start()
+        # It may have to wait for the end of this question.
+        threads[0].join(0.5)
+        return newest(link, origin)
+
+    index = Index(ledger.layout)
+    before = ask(index, ledger)
+    monkeypatch.setattr(queue, "_newest", later)
+    found = ask(index, ledger)
+    threads[0].join()
+    monkeypatch.undo()
+    assert found == before
+    left = ask(index, ledger, low=found.newest, mark=found.mark)
+    assert [row.n for row in left.rows] == [rooms[0].last_position()[ledger.origin]]
+    index.close()

@@ -64,7 +64,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
 class Index:
     """Answers questions about many rooms without reading them.
 
-    Every question first follows the journal, so an answer is as fresh as the journal was. With
+    Every question first follows the journal; its answer is of one moment, no older than that. With
     ``writable`` false nothing on disk changes: the index lives in memory, over the file when
     there is a sound one, otherwise over the newest records only.
     """
@@ -260,7 +260,7 @@ class Index:
         with self._guard:
             try:
                 self._catch_up()
-                return ask(self._connected())
+                return indexfile.asked(self._connected(), ask)
             except sqlite3.OperationalError as error:
                 if not indexfile.is_damage(error):
                     raise Busy(
@@ -272,7 +272,7 @@ class Index:
             self.close()
             self._connection = self._fresh()
             self._catch_up()
-            return ask(self._connected())
+            return indexfile.asked(self._connected(), ask)
 
     def _fresh(self) -> sqlite3.Connection:
         self._process = os.getpid()

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from agent_chatroom_ledger.storage.locks import holding
 from agent_chatroom_ledger.storage.sqliteuri import sqlite_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from agent_chatroom_ledger.storage.layout import Layout
+
+T = TypeVar("T")
 
 SCHEMA = 4
 WAIT_SECONDS_MAX = 30.0
@@ -171,6 +173,20 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+def asked(connection: sqlite3.Connection, question: Callable[[sqlite3.Connection], T]) -> T:
+    """Return what a question of several parts finds, all of it as of one moment.
+
+    Other processes write to the file. Between two parts of a question they may add what the first
+    has not found and the second reckons with.
+    """
+    connection.execute("BEGIN")
+    try:
+        return question(connection)
+    finally:
+        if connection.in_transaction:
+            connection.execute("COMMIT")
 
 
 def remove_file(layout: Layout) -> None:

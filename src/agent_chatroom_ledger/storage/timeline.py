@@ -16,7 +16,7 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from agent_chatroom_ledger.storage import files, refs
-from agent_chatroom_ledger.storage.indexfile import WAIT_SECONDS_MAX, is_damage, transaction
+from agent_chatroom_ledger.storage.indexfile import WAIT_SECONDS_MAX, asked, is_damage, transaction
 from agent_chatroom_ledger.storage.objects import COMMIT, NO_OBJECT
 from agent_chatroom_ledger.storage.packreader import PackReader
 
@@ -176,7 +176,7 @@ class Timeline:
         if (known.get("main"), known.get("shallow")) != (main, stamp):
             with transaction(link):
                 self._extend(link, main, stamp)
-        return ask(link)
+        return asked(link, ask)
 
     def _stamp(self) -> str:
         """Return what changes when a shallow clone is cut off elsewhere."""
