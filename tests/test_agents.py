@@ -9,6 +9,7 @@ import pytest
 from agent_chatroom_ledger import Forbidden, InvalidInput, Ledger
 from agent_chatroom_ledger.limits import LIST_ROOMS_MAX
 from agent_chatroom_ledger.presence import waiter
+from tests.commits import record_commits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +27,9 @@ def test_an_agent_says_who_it_is(ledger: Ledger) -> None:
 
 
 def test_making_one_reads_and_writes_nothing(ledger: Ledger) -> None:
-    before = len(ledger.log())
+    before = len(record_commits(ledger))
     ledger.agent("Ana", session="s", door="mcp")
-    assert len(ledger.log()) == before
+    assert len(record_commits(ledger)) == before
 
 
 def test_rooms_are_listed_in_pages_of_their_paths(ledger: Ledger) -> None:

@@ -11,6 +11,7 @@ from agent_chatroom_ledger import Busy, Conflict, Corrupt, InvalidInput, Ledger,
 from agent_chatroom_ledger.domain.attendance import attendance
 from agent_chatroom_ledger.domain.rooms import fold_room
 from agent_chatroom_ledger.limits import MEMBERS_MAX
+from tests.commits import record_commits
 from tests.racing import race
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def room(ledger: Ledger) -> Room:
 
 
 def commits(ledger: Ledger) -> int:
-    return len(ledger.log())
+    return len(record_commits(ledger))
 
 
 # --- joining and leaving -------------------------------------------------------------------------
@@ -43,7 +44,7 @@ def test_joining_is_one_commit_with_an_operation_and_an_event(ledger: Ledger, ro
     assert event.body == "Ben joined the room"
     assert event.cause == operation.id
     assert (operation.kind, operation.author) == ("members.add", "Ben")
-    entries = ledger.log()
+    entries = record_commits(ledger)
     assert len(entries) == before + 1
     assert (entries[0].messages, entries[0].operations) == (
         (event.full_ref,),

@@ -8,6 +8,7 @@ import pytest
 
 from agent_chatroom_ledger import Conflict, InvalidInput, members
 from agent_chatroom_ledger.limits import MEMBERS_MAX
+from tests.commits import record_commits
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger import Ledger, Room
@@ -19,25 +20,25 @@ def room(ledger: Ledger) -> Room:
 
 
 def test_adding_and_removing_are_one_commit_each(room: Room) -> None:
-    before = len(room.ledger.log())
+    before = len(record_commits(room.ledger))
     assert room.add_member("Ben", by="Ana", reason="asked to") == ("Ana", "Ben")
     assert room.remove_member("Ana", by="Ben") == ("Ben",)
     entries = [entry for entry in room.ledger.log() if entry.operations]
     assert [entry.kinds for entry in entries[:2]] == [("members.remove",), ("members.add",)]
     assert entries[1].subject == "design-review members: add Ben (Ana)"
     assert entries[1].reason == "asked to"
-    assert len(room.ledger.log()) == before + 2
+    assert len(record_commits(room.ledger)) == before + 2
 
 
 def test_what_is_so_already_writes_nothing(room: Room) -> None:
-    before = len(room.ledger.log())
+    before = len(record_commits(room.ledger))
     room.add_member("Ana")
     room.remove_member("Nobody")
     plan = members.plan_add(room, "Ana")
     assert plan.actions == ("nothing: Ana is a member of rooms/design-review already",)
     assert plan.report["actions"][0]["status"] == "noop"
     assert plan.apply()["applied"] is False
-    assert len(room.ledger.log()) == before
+    assert len(record_commits(room.ledger)) == before
 
 
 def test_a_plan_reports_and_leaves_its_report(room: Room) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_chatroom_ledger import Conflict, InvalidInput, Ledger, NotFound, operations
+from tests.commits import record_commits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,11 +36,11 @@ PLANS: dict[str, Callable[[Room], operations.Plan]] = {
 def test_a_plan_writes_nothing_and_applying_writes_one_commit(room: Room, name: str) -> None:
     room.exclude(4)
     room.ledger.flush()
-    before = len(room.ledger.log())
+    before = len(record_commits(room.ledger))
     plan = PLANS[name](room)
     assert plan.operation == name
     assert plan.actions
-    assert len(room.ledger.log()) == before
+    assert len(record_commits(room.ledger)) == before
     assert plan.report["operation"] == name
     done = plan.apply()
     entries = [entry for entry in room.ledger.log() if entry.operations]
@@ -62,11 +63,11 @@ def test_a_reader_may_plan_and_not_apply(room: Room) -> None:
 
 
 def test_a_plan_says_when_there_is_nothing_to_do(room: Room) -> None:
-    before = len(room.ledger.log())
+    before = len(record_commits(room.ledger))
     plan = operations.plan_include(room, 1)
     assert plan.actions == ("nothing: it is so already",)
     plan.apply()
-    assert len(room.ledger.log()) == before
+    assert len(record_commits(room.ledger)) == before
 
 
 def test_a_plan_refuses_what_applying_would(room: Room) -> None:

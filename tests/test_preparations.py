@@ -10,6 +10,7 @@ import pytest
 from agent_chatroom_ledger import Conflict, Corrupt, InvalidInput, Ledger, versions
 from agent_chatroom_ledger.domain.versions import levels_shape
 from agent_chatroom_ledger.preparations import entry_name, mark_prepared, preparations
+from tests.commits import record_commits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,11 +53,11 @@ def test_an_entry_holds_the_hashes(room: Room) -> None:
 
 def test_the_file_is_the_caller_s_and_nothing_else_is_written(room: Room, tmp_path: Path) -> None:
     room.ledger.flush()
-    commits = len(room.ledger.log())
+    commits = len(record_commits(room.ledger))
     place = tmp_path / "editor.json"
     mark_prepared(room, 2, agent="Editor", path=place)
     assert json.loads(place.read_text())["consumer"] == "Editor"
-    assert len(room.ledger.log()) == commits
+    assert len(record_commits(room.ledger)) == commits
     with pytest.raises(InvalidInput):
         mark_prepared(room, 2, agent="Other", path=place)
 

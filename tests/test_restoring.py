@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_chatroom_ledger import Conflict, InvalidInput, Ledger, NotFound, restoring
+from tests.commits import record_commits
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger import Room
@@ -36,7 +37,7 @@ def test_policy_and_members_come_back_as_they_stood_and_messages_stay(room: Room
     room.remove_member("Ben")
     room.add_member("Cleo")
     room.post("Cleo", "later")
-    before = len(room.ledger.log())
+    before = len(record_commits(room.ledger))
     reports = restoring.restore_from(room, commit, by="Ana", reason="went wrong")
     assert (room.policy(), room.members) == (policy, members)
     assert [m.n for m in room.messages()] == [1, 2, 3, 4, 5, 6, 7]
@@ -44,7 +45,7 @@ def test_policy_and_members_come_back_as_they_stood_and_messages_stay(room: Room
         "policy.restore",
         "members.restore",
     ]
-    entries = room.ledger.log()
+    entries = record_commits(room.ledger)
     assert len(entries) == before + 1
     assert entries[0].reason == "went wrong"
     room.compile()

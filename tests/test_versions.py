@@ -9,6 +9,7 @@ import pytest
 from agent_chatroom_ledger import Conflict, Forbidden, InvalidInput, Ledger, NotFound, versions
 from agent_chatroom_ledger.domain.versions import levels_shape
 from agent_chatroom_ledger.domain.worddiff import word_diff_text
+from tests.commits import record_commits
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger import Room
@@ -36,13 +37,13 @@ def test_a_message_that_nobody_prepared_has_ten_equal_levels(room: Room) -> None
 
 
 def test_setting_is_one_commit_that_names_who_prepared_it(room: Room) -> None:
-    before = len(room.ledger.log())
+    before = len(record_commits(room.ledger))
     found = versions.set_versions(room, 2, levels(room, 2), by="Editor", reason="to save room")
     assert found.levels[9] == "short 9"
     assert (found.semantic, found.prepared_by) == (True, "Editor")
     assert versions.bundle_of(room, "2") == found
     entry = room.ledger.log()[0]
-    assert len(room.ledger.log()) == before + 1
+    assert len(record_commits(room.ledger)) == before + 1
     assert (entry.author, entry.kinds, entry.reason) == (
         "Editor",
         ("versions.set",),
@@ -53,34 +54,34 @@ def test_setting_is_one_commit_that_names_who_prepared_it(room: Room) -> None:
 
 def test_setting_the_same_again_writes_nothing(room: Room) -> None:
     versions.set_versions(room, 2, levels(room, 2), by="Editor")
-    before = len(room.ledger.log())
+    before = len(record_commits(room.ledger))
     versions.set_versions(room, 2, levels(room, 2), by="Editor")
     assert versions.plan_set(room, 2, levels(room, 2), by="Editor").actions[0].startswith("nothing")
-    assert len(room.ledger.log()) == before
+    assert len(record_commits(room.ledger)) == before
 
 
 def test_a_plan_writes_nothing_and_holds_no_text(room: Room) -> None:
-    before = len(room.ledger.log())
+    before = len(record_commits(room.ledger))
     plan = versions.plan_set(room, 2, levels(room, 2), by="Editor")
     assert "short" not in str(plan.report)
     assert plan.operation == "versions.set"
-    assert len(room.ledger.log()) == before
+    assert len(record_commits(room.ledger)) == before
     done = plan.apply()
     assert (done["applied"], done["dry_run"]) == (True, False)
-    assert len(room.ledger.log()) == before + 1
+    assert len(record_commits(room.ledger)) == before + 1
     record = next(room.reader().descending(log="operations"))
     assert (record.data or {})["report"]["operation_id"] == record.id
 
 
 def test_what_is_refused_leaves_nothing(room: Room) -> None:
-    before = len(room.ledger.log())
+    before = len(record_commits(room.ledger))
     for wrong in ({}, levels(room, 3), {**levels(room, 2), "5": {"message": "x", "char_count": 2}}):
         with pytest.raises(InvalidInput) as refused:
             versions.set_versions(room, 2, wrong, by="Editor")
         assert refused.value.code == "version_invalid"
     with pytest.raises(NotFound):
         versions.set_versions(room, 99, levels(room, 2), by="Editor")
-    assert len(room.ledger.log()) == before
+    assert len(record_commits(room.ledger)) == before
 
 
 def test_a_large_bundle_waits_as_an_artifact_and_is_committed_with_its_record(room: Room) -> None:
@@ -173,9 +174,9 @@ def test_an_earlier_bundle_comes_back_as_it_was(room: Room) -> None:
     gone = versions.restore(room, 2, before, by="Restorer")
     assert not gone.prepared
     assert versions.history(room, 2)[-1].bundle is None
-    count = len(room.ledger.log())
+    count = len(record_commits(room.ledger))
     versions.restore(room, 2, before)
-    assert len(room.ledger.log()) == count
+    assert len(record_commits(room.ledger)) == count
     with pytest.raises(NotFound):
         versions.restore(room, 2, "main~99")
 
