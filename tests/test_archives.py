@@ -112,6 +112,43 @@ def test_the_index_of_git_lists_what_main_holds(ledger: Ledger, git: Git) -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    "room_id",
+    [
+        "a/b",
+        "../../../../evil",
+        ".",
+        "..",
+        "a\\b",
+        "é" * 128,
+        "con",
+        "nul.x",
+        ".git",
+        "AB",
+        "x" * 128,
+    ],
+)
+def test_whatever_its_id_a_room_is_archived_and_comes_back(
+    ledger: Ledger, git: Git, room_id: str
+) -> None:
+    """Callers give ids of their own, which are no names of files."""
+    room = ledger.create_room("Kept", id=room_id)
+    room.post("Ana", "hello")
+    ledger.archive_room(room)
+    (stone,) = tombstones(ledger.look()[0])
+    assert stone.id == room_id
+    ledger.flush()
+    names = git(ledger.root, "ls-tree", "-r", "--name-only", "main").split("\n")
+    (name,) = [name for name in names if name.startswith("archive/")]
+    assert len(name.split("/")) == 3
+    assert not list(ledger.root.parent.rglob("evil*"))
+    git(ledger.root, "fsck", "--full", "--strict")
+    assert ledger.verify().issues == ()
+    with Ledger.open(ledger.root) as again:
+        assert again.restore_room(room_id).path == room.path
+        assert [m.body for m in again.room(room_id).messages()] == ["hello"]
+
+
 def test_archiving_twice_and_restoring_twice(ledger: Ledger, git: Git) -> None:
     for turn in range(3):
         ledger.archive_room("design-review")

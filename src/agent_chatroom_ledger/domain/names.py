@@ -129,7 +129,8 @@ def fold_title(text: str) -> str:
     return " ".join(fold_name(text).split())
 
 
-def _is_reserved(text: str) -> bool:
+def is_reserved(text: str) -> bool:
+    """Tell whether a name means something else to Windows, to git or to a room's directory."""
     folded = fold_name(text)
     return (
         folded in RESERVED
@@ -172,7 +173,7 @@ def slug_of(title: str) -> str:
     slug = unicodedata.normalize("NFC", slug.replace("._", "_"))
     if not slug:
         return _FALLBACK_SLUG
-    return f"{_FALLBACK_SLUG}-{slug}"[:SLUG_BYTES_MAX] if _is_reserved(slug) else slug
+    return f"{_FALLBACK_SLUG}-{slug}"[:SLUG_BYTES_MAX] if is_reserved(slug) else slug
 
 
 def numbered_slug(slug: str, k: int) -> str:
@@ -199,7 +200,7 @@ def _check_part(text: str, field: str) -> str:
             f"no part of {field} may begin with a blank, dot or hyphen, or end with a blank or dot"
         )
         raise _refuse(field, message, text)
-    if _is_reserved(text):
+    if is_reserved(text):
         message = f"{text!r} is a reserved name; choose another"
         raise _refuse(field, message, text)
     if unicodedata.normalize("NFC", text) != text:

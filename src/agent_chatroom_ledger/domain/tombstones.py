@@ -6,11 +6,14 @@ that has it. Restoring puts back that very tree.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from agent_chatroom_ledger.domain.digests import sha256_hex
 from agent_chatroom_ledger.domain.drafts import Draft
+from agent_chatroom_ledger.domain.names import is_reserved
 from agent_chatroom_ledger.errors import Corrupt
 
 if TYPE_CHECKING:
@@ -39,6 +42,8 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _DECODER: Final = msgspec.json.Decoder(Tombstone)
+# Capitals are left out: on some systems they are no others than small letters.
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 _OWN_LOG: Final = "operations/"
 _RESTORE: Final = f'"kind":"{ROOM_RESTORE}"'.encode()
 
@@ -53,7 +58,14 @@ def restores_room(frame: Frame) -> bool:
 
 
 def tombstone_path(room_id: str) -> str:
-    """Return where a room's tombstone lies; ids of one time begin alike, so their end spreads."""
+    """Return where a room's tombstone lies; ids of one time begin alike, so their end spreads.
+
+    An id that is no name of a file on every system lies under its hash: callers give rooms ids of
+    their own, and other writers' files may hold any text.
+    """
+    if _NAME.fullmatch(room_id) is None or is_reserved(room_id):
+        # No id that stands for itself holds a dot.
+        room_id = f"id.{sha256_hex(room_id.encode('utf-8', 'surrogatepass'))}"
     return f"archive/{room_id[-2:]}/{room_id}.json"
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from agent_chatroom_ledger.domain.records import decode_record
 from agent_chatroom_ledger.domain.segments import first_of
+from agent_chatroom_ledger.domain.tombstones import tombstone_path
 from agent_chatroom_ledger.errors import Corrupt, LedgerError
 from agent_chatroom_ledger.storage import files, journal, reading, recovery, refs
 from agent_chatroom_ledger.storage.cursors import SCHEMA, CursorFile
@@ -194,7 +195,7 @@ def _check_rooms_present(tree: Source, places: dict[str, str], found: Findings) 
 
 
 def _has_tombstone(tree: Source, room_id: str) -> bool:
-    name = f"{room_id}.json"
+    name = tombstone_path(room_id).rpartition("/")[2]
     return any(name in tree.names(f"archive/{part.rstrip('/')}") for part in tree.names("archive"))
 
 
