@@ -12,6 +12,7 @@ from agent_chatroom_ledger import Ledger
 from agent_chatroom_ledger.archives import tombstones
 from agent_chatroom_ledger.domain.tombstones import encode_tombstone
 from agent_chatroom_ledger.errors import Conflict, LedgerError, NotFound
+from agent_chatroom_ledger.inbox import peek, waiting_counts
 from agent_chatroom_ledger.storage import failpoints
 from tests.storage.processes import Silent
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Git, MakeLedger
 
+NOT_PLANS = ["rooms/other", "rooms/team/design-review"]
 BODIES = [f"body {number}" for number in range(120)]
 
 
@@ -147,6 +149,33 @@ def test_whatever_its_id_a_room_is_archived_and_comes_back(
     with Ledger.open(ledger.root) as again:
         assert again.restore_room(room_id).path == room.path
         assert [m.body for m in again.room(room_id).messages()] == ["hello"]
+
+
+@pytest.mark.parametrize("writable", [True, False], ids=["file", "reader"])
+def test_a_new_room_in_the_place_of_an_archived_one_has_nothing_of_it(
+    ledger: Ledger, *, writable: bool
+) -> None:
+    old = ledger.create_room("Plans", members=["Ben"])
+    for number in range(3):
+        old.post("Ana", f"old {number}", to=["Eve"], id=f"old-{number}")
+    ledger.index.follow()
+    reader = Ledger.open(ledger.root, read_only=not writable)
+    assert reader.consumer("Ben").unread()
+    ledger.archive_room(old)
+    new = ledger.create_room("Plans", members=["Ben"])
+    for one in (ledger, reader):
+        # The index follows before there is a message.
+        one.index.follow()
+        assert [found.room.path for found in one.consumer("Ben").unread()] == NOT_PLANS
+    for number in range(5):
+        new.post("Ana", f"new {number}", id=f"new-{number}")
+    for one in (ledger, reader):
+        bodies = [item.message.body for item in peek(one, "Ben")]
+        assert bodies == [f"new {number}" for number in range(5)]
+        assert waiting_counts(one, "Ben") == {new.path: 5}
+        assert peek(one, "Eve") == []
+    assert new.post("Ana", "new 0", id="new-0").n == 1
+    reader.close()
 
 
 def test_archiving_twice_and_restoring_twice(ledger: Ledger, git: Git) -> None:

@@ -93,9 +93,12 @@ class Filler:
             self._set_aside(room)
         self._take_back(changed)
         for room in sorted(present):
+            query = "SELECT log, log_id FROM logs WHERE room = ? AND last > 0"
+            left = dict(self._link.execute(query, (room,)).fetchall())
             for kind in (MESSAGES, OPERATIONS):
                 for origin in reading.origins(source, room, kind, overlay):
                     log = log_path(room, kind, origin)
+                    left.pop(log, None)
                     log_id, last, last_id = self._log(log)
                     now = reading.last_number(source, log, overlay)
                     line = reading.record(source, log, last, overlay) if last else None
@@ -107,6 +110,9 @@ class Filler:
                         self._read_on(log, last)
                         if kind == OPERATIONS:
                             changed.add(room)
+            for log_id in left.values():
+                # Of another room, which was at this path before.
+                self._forget_log(log_id)
         self._renew_rooms(changed)
 
     def _read_on(self, log: str, last: int) -> None:
