@@ -251,6 +251,20 @@ def test_the_settings_say_how_many_and_what_is_old(ledger: Ledger, room: Room) -
     assert taken(ledger, "Ben") == ["0", "1", "2"]
 
 
+def test_what_was_discarded_while_it_was_handed_over_counts_no_more(
+    ledger: Ledger, room: Room
+) -> None:
+    room.post("Ana", "to all")
+    room.post("Ana", "to Ben", to=["Ben"])
+    with take(ledger, "Ben", addressed_only=True) as handover:
+        assert discard(ledger, "Ben", room) == 2
+        handover.confirm()
+    assert waiting_count(ledger, "Ben") == 0
+    for number in range(1, 3):
+        room.post("Ana", str(number))
+        assert waiting_count(ledger, "Ben") == len(looked(ledger, "Ben")) == number
+
+
 def test_discarding_leaves_receipts_history_and_other_rooms(ledger: Ledger, room: Room) -> None:
     other = ledger.create_room("Other", members=["Ben"])
     given = room.post("Ana", "given")

@@ -264,10 +264,12 @@ class Receipts:
             " ON CONFLICT DO UPDATE SET n = excluded.n WHERE excluded.n > n",
             rows,
         )
-        link.executemany(
-            "UPDATE handed SET beyond = 0 WHERE name = ? AND beyond = 1 AND room = ?"
-            " AND origin = ? AND n <= ?",
-            rows,
+        # Of all that is beyond its place now: a place may have been moved while a door gave this.
+        link.execute(
+            "UPDATE handed SET beyond = 0 WHERE name = ? AND beyond = 1 AND n <= (SELECT p.n"
+            " FROM places AS p WHERE p.name = handed.name AND p.room = handed.room"
+            " AND p.origin = handed.origin)",
+            (name,),
         )
 
     # --- the file ------------------------------------------------------------------------------
