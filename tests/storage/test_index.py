@@ -268,7 +268,7 @@ def test_another_past_is_noticed(filled: Ledger, tmp_path: Path) -> None:
     log = f"rooms/team/other/messages/{filled.origin}"
     path = tmp_path / "moved" / log / "00/00/00000001.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"id":"', b'"id":"x'))
-    foreign.mark(filled.layout, "another main")
+    foreign.mark(filled.layout, "another main", 0)
     look = Index(filled.layout, lambda: (WorkTree(tmp_path / "moved"), Overlay()))
     assert look.find_id("rooms/team/other", record.id) is None
     assert look.find_id("rooms/team/other", f"x{record.id}") == (log, 1)

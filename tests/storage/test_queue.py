@@ -94,7 +94,7 @@ def test_places_and_marks_leave_out_what_is_done(
 def test_a_foreign_commit_changes_the_mark(ledger: Ledger, rooms: tuple[Room, Room]) -> None:
     assert rooms
     before = ask(ledger.index, ledger).mark
-    foreign.mark(ledger.layout, "0" * 40)
+    foreign.mark(ledger.layout, "0" * 40, 0)
     assert ask(ledger.index, ledger).mark != before
 
 

@@ -58,7 +58,7 @@ def test_a_ledger_without_a_journal_is_watched_until_it_has_one(tmp_path: Path) 
 def test_a_foreign_commit_is_told(ledger: Ledger) -> None:
     ledger.create_room("Review")
     watch = Watch(ledger.layout, 0.01)
-    foreign.mark(ledger.layout, "0" * 40)
+    foreign.mark(ledger.layout, "0" * 40, 0)
     assert watch.changed()
 
 

@@ -76,13 +76,14 @@ class Checkpoint:
         with files.clear_errors("making a checkpoint"):
             self._bring_up(base, main, spoiled)
             failpoints.reach("checkpoint.durable")
+            if committer.met_foreign:
+                foreign.mark(layout, main, committer.intake.generation + 1)
+                failpoints.reach("checkpoint.marked")
             self._rotate(main)
+            committer.met_foreign = False
             if main != NO_OBJECT:
                 waiting = committer.intake.frames
                 artifacts.sweep(layout, CommitTree(self._objects, main), waiting)
-            if committer.met_foreign:
-                foreign.mark(layout, main)
-                committer.met_foreign = False
         failpoints.reach("checkpoint.rotated")
         refs.drop_mark(layout, f"{layout.git}/index.lock")
         # Packs that stay mapped count as memory, and keep their space on disk when a merge has
