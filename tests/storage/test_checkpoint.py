@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_chatroom_ledger.storage import committer, failpoints, journal, packlist, refs
+from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger.storage import committer, failpoints, files, journal, packlist, refs
 from agent_chatroom_ledger.storage.checkpoint import _Neighbours
 from agent_chatroom_ledger.storage.journal import Follower
 from agent_chatroom_ledger.storage.layout import Layout
@@ -321,6 +322,51 @@ def test_a_checkpoint_that_failed_is_finished_by_the_next(
     assert bodies(layout) == ["one"]
     quiet.checkpoint()
     assert_settled(layout)
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside."""
+
+
+def kill(_: str) -> None:
+    raise Killed
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["killed", "power cut"])
+@pytest.mark.parametrize("point", ["checkpoint.files", "gitindex.written", "checkpoint.durable"])
+def test_what_an_unfinished_checkpoint_has_shown_is_taken_back(
+    layout: Layout, point: str, monkeypatch: pytest.MonkeyPatch, *, cut: bool
+) -> None:
+    """What was so for a moment does not differ from the base of the generation any more."""
+    with Ledger.open(layout.root) as ledger:
+        path = ledger.create_room("Stays", members=["Ana"]).path
+    killed, other = Ledger.open(layout.root), Ledger.open(layout.root)
+    for one in (killed, other):
+        one.writer()._background = Silent()
+    killed.room(path).add_member("Ben")
+    brief = killed.create_room("Brief")
+    failpoints.arm(point, kill)
+    with pytest.raises(Killed):
+        killed.writer().checkpoint()
+    failpoints.disarm()
+    assert (layout.root / brief.path / "room.json").exists()
+    other.room(path).remove_member("Ben")
+    if cut:
+        (layout.private / "showing").unlink()
+        other.writer()._release()
+        monkeypatch.setattr(files, "boot_id", lambda: "the boot after the cut")
+        other = Ledger.open(layout.root)
+        other.writer()._background = Silent()
+    else:
+        other.archive_room(brief.path)
+        assert not (layout.root / brief.path).exists()
+    other.flush()
+    assert_settled(layout)
+    assert not list(layout.quarantine.glob("*"))
+    assert not (layout.private / "showing").exists()
+    assert other.verify(full=True).issues == ()
+    other.close()
+    killed.writer()._release()
 
 
 NAMES = st.lists(st.sampled_from(["a", "a-b", "a.b", "a0", "b"]), min_size=1, max_size=3)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,6 +26,7 @@ from agent_chatroom_ledger.storage import (
     packs,
     reading,
     refs,
+    showing,
 )
 from agent_chatroom_ledger.storage.commits import COMMIT_FORMAT
 from agent_chatroom_ledger.storage.layout import is_ours, room_of_log
@@ -35,7 +37,7 @@ from agent_chatroom_ledger.storage.trees import EMPTY_TREE, differences, walk
 from agent_chatroom_ledger.storage.worktree import WorkTreeWriter, blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from agent_chatroom_ledger.storage.committer import Committer
     from agent_chatroom_ledger.storage.source import Source
@@ -80,6 +82,7 @@ class Checkpoint:
                 foreign.mark(layout, main, committer.intake.generation + 1)
                 failpoints.reach("checkpoint.marked")
             self._rotate(main)
+            showing.clear(layout)
             committer.met_foreign = False
             if main != NO_OBJECT:
                 waiting = committer.intake.frames
@@ -170,30 +173,30 @@ class Checkpoint:
 
     def _bring_up(self, base: str, main: str, spoiled: Mapping[str, str]) -> None:
         """Let work tree and index show main, and make everything durable."""
-        old = self._tree(base)
-        new = self._tree(main)
-        moved = self._move_rooms(base, main)
-        found = differences(self._objects, old, new, without=moved)
-        changes = [change for change in found if is_ours(change[0])]
-        changes += [change for inside in moved.values() for change in inside]
+        steps = [c for c in showing.noted(self._layout) if self._objects.has(c)]
+        if base != main:
+            showing.note(self._layout, (main,))
+        moved = self._move_rooms(base, main, whole=not steps)
+        changes = self._changes((base, *steps, main), moved)
+        for inside in moved.values():
+            changes.update((path, (mode, new, {old})) for path, _, old, mode, new in inside)
         entries: dict[str, gitindex.Entry | None] = {}
         with WorkTreeWriter(self._layout) as tree:
             # Logs first: a reader that finds a projection finds what it was folded from.
-            for path, _, old_oid, mode, new_oid in sorted(
-                changes, key=lambda change: not change[0].endswith(".jsonl")
-            ):
-                before = None if old_oid is None else self._objects.blob(old_oid)
-                if new_oid is None:
+            for path in sorted(changes, key=lambda path: (not path.endswith(".jsonl"), path)):
+                mode, new, known = changes[path]
+                before = self._before(tree, path, known)
+                if new is None:
                     tree.remove(path, before)
                     entries[path] = None
                 elif mode == _REGULAR:
-                    data = self._objects.blob(new_oid)
+                    data = self._objects.blob(new)
                     status = tree.put(path, before, data)
                     # The stat vouches for the content, so it is noted only if the sizes agree.
                     same = status.st_size == len(data)
-                    entries[path] = gitindex.Entry(mode, new_oid, status if same else None)
+                    entries[path] = gitindex.Entry(mode, new, status if same else None)
                 else:
-                    entries[path] = gitindex.Entry(mode, new_oid)
+                    entries[path] = gitindex.Entry(mode, new)
             for path in spoiled.keys() - entries.keys():
                 data = self._objects.blob(spoiled[path])
                 status = tree.put(path, None, data)
@@ -205,10 +208,35 @@ class Checkpoint:
         failpoints.reach("checkpoint.synced")
         self._refresh_index(base, main, entries)
 
-    def _move_rooms(self, base: str, main: str) -> dict[str, list[Change]]:
+    def _changes(
+        self, steps: Sequence[str], moved: Container[str]
+    ) -> dict[str, tuple[int, str | None, set[str | None]]]:
+        """Return mode and id in the last of some commits of every file of ours that changes.
+
+        With them all ids that the file had before: the work tree may show any of these.
+        """
+        changes: dict[str, tuple[int, str | None, set[str | None]]] = {}
+        trees = [self._tree(commit) for commit in steps]
+        for before, after in pairwise(trees):
+            for path, _, old, mode, new in differences(self._objects, before, after, without=moved):
+                if is_ours(path):
+                    known = changes[path][2] if path in changes else set[str | None]()
+                    changes[path] = mode, new, known | {old}
+        return changes
+
+    def _before(self, tree: WorkTreeWriter, path: str, known: set[str | None]) -> bytes | None:
+        """Return the one of some contents that a file has; None for another, or for no file."""
+        oids = [oid for oid in known if oid is not None]
+        if len(known) == 1:
+            return self._objects.blob(oids[0]) if oids else None
+        present = tree.read(path)
+        return present if present is not None and blob_id(present) in oids else None
+
+    def _move_rooms(self, base: str, main: str, *, whole: bool) -> dict[str, list[Change]]:
         """Put archived rooms' directories aside and restored ones back, each in one step.
 
-        Returns their paths, each with what is left to be done in it file by file.
+        Returns their paths, each with what is left to be done in it file by file. Only those that
+        are `whole` are put aside: with no file in them that an unfinished checkpoint has written.
         """
         named = {
             str(data.get("path")): data
@@ -228,7 +256,7 @@ class Checkpoint:
             index = gitindex.read(self._layout)
             changed: bytes | None = None
             standing = NO_OBJECT
-            if was is not None and now is None:
+            if was is not None and now is None and whole:
                 changed = attic.put_aside(self._layout, path, was, index)
             elif was is None and now is not None and data.get("from") == path:
                 kept = CommitTree(self._objects, str(data["commit"])).oid(path)

@@ -24,6 +24,7 @@ from agent_chatroom_ledger.storage import (
     packs,
     reading,
     refs,
+    showing,
 )
 from agent_chatroom_ledger.storage.commits import batches
 from agent_chatroom_ledger.storage.layout import is_log, room_of_log
@@ -245,6 +246,8 @@ def _after_unclean_boot(committer: Committer, state: State | None) -> Located:
     if not frames and main == header.base:
         return Located(header.last_frame, foreign=False)
     tips = replay(committer)
+    # A checkpoint may have been under way, and what it noted lost.
+    showing.note(layout, [tip for tip in tips if tip != header.base])
     failpoints.reach("recovery.replayed")
     if main in tips:
         builder.start(str(main))
