@@ -242,7 +242,7 @@ def refresh(around: Surroundings, hook: str) -> tuple[list[str], Report | None]:
         wrong = {issue.code for issue in report.issues if issue.severity == "error"}
         if report.ok or wrong - _MENDABLE:
             return [], report
-        before = gitindex.read(layout)
+        before = gitindex.read_to_keep(layout)
         done = ledger.mend(report)
         if before is not None:
             with ledger.writer().committer.lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -322,6 +323,44 @@ def test_a_checkpoint_that_failed_is_finished_by_the_next(
     assert bodies(layout) == ["one"]
     quiet.checkpoint()
     assert_settled(layout)
+
+
+@pytest.mark.parametrize("archives", [False, True])
+def test_a_change_within_the_second_of_gits_index_is_not_hidden(
+    layout: Layout, *, archives: bool
+) -> None:
+    """git looks at the content then, and an index that is younger would keep it from that."""
+    root = layout.root
+    with Ledger.open(root) as ledger:
+        room = ledger.create_room("Room")
+    status = ("--no-optional-locks", "status", "--porcelain")
+    # The seconds have to be all that tells: a test cannot wait for the moment.
+    git(root, "config", "core.trustctime", "false")
+    git(root, "config", "core.checkstat", "minimal")
+    second = 1_700_000_000
+    for name in ("same", "other", "link"):
+        if name == "link":
+            (root / name).symlink_to("same")
+        else:
+            (root / name).write_text("x\n")
+        os.utime(root / name, (second, second), follow_symlinks=False)
+    git(root, "add", "same", "other", "link")
+    git(root, "commit", "-q", "-m", "Mine")
+    (root / "other").write_text("y\n")
+    (root / "link").unlink()
+    (root / "link").symlink_to("some")
+    for name in ("other", "link"):
+        os.utime(root / name, (second, second), follow_symlinks=False)
+    os.utime(layout.git / "index", (second, second))
+    assert git(root, *status) == b" M link\n M other\n"
+    with Ledger.open(root) as ledger:
+        if archives:
+            ledger.archive_room(room.path)
+        else:
+            ledger.room(room.path).post("Ana", "hello")
+        ledger.flush()
+        assert git(root, *status) == b" M link\n M other\n"
+    git(root, "fsck", "--full", "--strict")
 
 
 class Killed(BaseException):

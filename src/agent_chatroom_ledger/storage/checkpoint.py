@@ -253,7 +253,7 @@ class Checkpoint:
         before, after = CommitTree(self._objects, base), CommitTree(self._objects, main)
         for path, data in named.items():
             was, now = before.oid(path), after.oid(path)
-            index = gitindex.read(self._layout)
+            index = gitindex.read_to_keep(self._layout)
             changed: bytes | None = None
             standing = NO_OBJECT
             if was is not None and now is None and whole:
@@ -295,7 +295,7 @@ class Checkpoint:
         self, base: str, main: str, entries: Mapping[str, gitindex.Entry | None]
     ) -> None:
         layout = self._layout
-        data = gitindex.read(layout)
+        data = gitindex.read_to_keep(layout)
         if data is None:
             data = self.index_of(main, ())
         elif entries:

@@ -9,20 +9,26 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
+import stat
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_chatroom_ledger.storage import failpoints, files
+from agent_chatroom_ledger.storage.layout import is_ours
 from agent_chatroom_ledger.storage.objects import FILE_MODE
+from agent_chatroom_ledger.storage.worktree import blob_id
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from agent_chatroom_ledger.storage.layout import Layout
 
 _HEADER = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">10I20sH")
+# Where in an entry its time of change, its mode and its size stand.
+_MTIME_AT, _MODE_AT, _SIZE_AT = 8, 24, 36
+_MODES = {mode.to_bytes(4, "big") for mode in (0o100644, 0o100755, 0o120000)}
 _NAME_MAX = 0xFFF
 _EXTENDED = 0x4000
 _STAGES = 0x3000
@@ -343,6 +349,58 @@ def raw_entry(path: str, entry: Entry) -> bytes:
 def read(layout: Layout) -> bytes | None:
     """Return the bytes of the index, None when there is none."""
     return files.read_bytes(layout.git / "index")
+
+
+def read_to_keep(layout: Layout) -> bytes | None:
+    """Return the bytes of an index whose entries are to stay in a younger one.
+
+    git takes a file for unchanged whose stat is that of its entry, except where the entry is as
+    young as the index: there the file may have changed within the same second, so git looks at the
+    content. A younger index would take that away. So each file of the user's that has changed so
+    gets what git itself gives it then, a size that no stat agrees with (git's documentation
+    `racy-git`).
+    """
+    data = read(layout)
+    if data is None:
+        return None
+    written = int(os.stat(layout.git / "index").st_mtime) & 0xFFFFFFFF
+    kept = bytearray(data)
+    for at, path in _of_second(data, written):
+        if not is_ours(path) and _has_changed(layout, path, data[at : at + _ENTRY.size]):
+            kept[at + _SIZE_AT : at + _SIZE_AT + 4] = bytes(4)
+    if kept == data:
+        return data
+    return bytes(kept[:-20]) + hashlib.sha1(kept[:-20], usedforsecurity=False).digest()
+
+
+def _of_second(data: bytes, second: int) -> Iterator[tuple[int, str]]:
+    """Give where the entries of files stand that were changed in one second, and their paths."""
+    key = struct.pack(">I", second)
+    found = data.find(key, _HEADER.size + _MTIME_AT)
+    while found >= 0:
+        at = found - _MTIME_AT
+        # Eight bytes of an entry may be such a number by chance; then its mode is none.
+        if (at - _HEADER.size) % 8 == 0 and data[at + _MODE_AT : at + _MODE_AT + 4] in _MODES:
+            extended = data[at + 60] << 8 & _EXTENDED
+            name_at = at + _ENTRY.size + (2 if extended else 0)
+            name = data[name_at : data.find(b"\0", name_at)]
+            yield at, name.decode("utf-8", "surrogateescape")
+        found = data.find(key, found + 1)
+
+
+def _has_changed(layout: Layout, path: str, entry: bytes) -> bool:
+    """Tell whether the content of a file is not that of its entry, though its size is."""
+    *_, size, oid, _ = _ENTRY.unpack(entry)
+    place = layout.root / path
+    try:
+        status = os.lstat(place)
+        if status.st_size & 0xFFFFFFFF != size:
+            return False  # git sees that
+        link = stat.S_ISLNK(status.st_mode)
+        content = os.fsencode(os.readlink(place)) if link else place.read_bytes()
+    except (OSError, ValueError):
+        return False  # not there, or not to be read: git sees that
+    return bool(bytes.fromhex(blob_id(content)) != oid)
 
 
 def write(layout: Layout, data: bytes, *, sync: bool) -> None:
