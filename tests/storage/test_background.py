@@ -175,3 +175,57 @@ def test_following_ends_with_the_pipe_and_commits_once_more(layout: Layout) -> N
     assert bodies(layout) == ["one"]
     assert settled(layout)
     writer.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_the_child_ends_though_a_forked_program_goes_on(
+    group: Writer, layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fork has its own copy of everything that was open, the pipe to the child too."""
+    child = committer_of(layout)
+    beside = os.fork()
+    if not beside:
+        signal.pause()
+    try:
+        killed: list[object] = []
+        monkeypatch.setattr("subprocess.Popen.kill", killed.append)
+        group.close()
+        assert not killed
+        assert child not in committers(layout.root)
+    finally:
+        os.kill(beside, signal.SIGKILL)
+        os.waitpid(beside, 0)
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_fork_does_not_keep_the_child_of_a_killed_parent(layout: Layout) -> None:
+    reading, writing = os.pipe()
+    parent = os.fork()
+    if not parent:
+        writer = Writer(layout, commit="group")
+        write_room(writer)
+        beside = os.fork()
+        if not beside:
+            signal.pause()
+        os.write(writing, str(beside).encode())
+        write(writer, say("one"))
+        os.kill(os.getpid(), signal.SIGKILL)
+    beside = int(os.read(reading, 20))
+    os.close(reading)
+    os.close(writing)
+    try:
+        os.waitpid(parent, 0)
+        wait_for_committers(layout.root)
+        assert bodies(layout) == ["one"]
+    finally:
+        os.kill(beside, signal.SIGKILL)
+
+
+def test_a_clock_that_was_set_back_keeps_no_checkpoint_waiting(
+    writer: Writer, layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_room(writer)
+    write(writer, say("one"))
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() - 3600)
+    eventually(lambda: settled(layout))

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import errno
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_chatroom_ledger import limits
 from agent_chatroom_ledger.domain.records import decode_record
-from agent_chatroom_ledger.errors import Busy, Conflict, InvalidInput, NotYetCommitted
+from agent_chatroom_ledger.errors import (
+    Busy,
+    Conflict,
+    InvalidInput,
+    LedgerError,
+    NotYetCommitted,
+)
 from agent_chatroom_ledger.storage import committer, failpoints, journal
 from agent_chatroom_ledger.storage.writer import Entry, Transaction, Writer
 from tests.storage.processes import Other, Silent, in_child
@@ -188,6 +195,39 @@ def test_a_forked_child_begins_anew_and_both_go_on(room: Writer, layout: Layout)
     assert in_child(child) == 0
     write(room, say("parent again"))
     assert bodies(layout) == ["parent", "child", "parent again"]
+
+
+@pytest.mark.parametrize("mode", ["sync", "group"])
+def test_closing_while_threads_write_tears_nothing(layout: Layout, mode: str) -> None:
+    """What a call was told is so, and the others are told that the ledger is closed."""
+    writer = Writer(layout, commit=mode)
+    write_room(writer)
+    told: list[str] = []
+    codes: list[str] = []
+
+    def work(name: int) -> None:
+        for number in range(10_000):
+            try:
+                write(writer, say(f"{name} {number}"))
+            except LedgerError as error:
+                codes.append(error.code)
+                return
+            told.append(f"{name} {number}")
+
+    threads = [threading.Thread(target=work, args=(name,), daemon=True) for name in range(3)]
+    for thread in threads:
+        thread.start()
+    while len(told) < 20:
+        time.sleep(0.001)
+    writer.close()
+    for thread in threads:
+        thread.join(60)
+    assert codes == ["closed"] * 3
+    assert sorted(bodies(layout)) == sorted(told)
+    assert git(layout.root, "status", "--porcelain") == b""
+    git(layout.root, "fsck", "--full", "--strict")
+    Writer(layout).close()
+    assert sorted(bodies(layout)) == sorted(told)
 
 
 @pytest.mark.parametrize("mode", ["sync", "group"])

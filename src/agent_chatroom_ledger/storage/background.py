@@ -31,7 +31,7 @@ IDLE_SECONDS = 0.05
 GATHER_SECONDS = 0.03
 _RETRY_SECONDS = 1.0
 _STOP_SECONDS_MAX = 30.0
-
+_STOP = b"!"
 
 # The child finds modules where its parent finds them, whatever the environment says.
 _PROGRAM = """\
@@ -117,6 +117,8 @@ class _Thread:
                     self._event.set()
                 writer.problem = None
             except LedgerError as error:
+                if error.code == "closed":
+                    return
                 # Nothing is lost: the frames are in the journal. flush and close say it aloud.
                 writer.problem = error
                 if not self._stopping:
@@ -131,6 +133,7 @@ class _Child:
     def __init__(self, layout: Layout) -> None:
         self._child = subprocess.Popen(  # noqa: S603 - our own module, our own interpreter
             [sys.executable, "-I", "-c", _PROGRAM, str(layout.root), *sys.path],
+            bufsize=0,  # closing it then takes no lock, which a fork may have found taken
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -139,26 +142,53 @@ class _Child:
         assert self._child.stdin is not None
         self._pipe = self._child.stdin.fileno()
         os.set_blocking(self._pipe, False)
+        # Whoever writes has the pipe for himself: its number may be another file's after a close.
+        self._lock = threading.Lock()
+        _children.add(self)
 
     def wake(self) -> None:
+        self._send(b".")
+
+    def _send(self, word: bytes) -> None:
         # A full pipe means that the child has enough to wake it; a broken one, that it died: then
         # the next flush commits.
-        with contextlib.suppress(BlockingIOError, BrokenPipeError):
-            os.write(self._pipe, b".")
+        with self._lock, contextlib.suppress(BlockingIOError, BrokenPipeError):
+            if self._pipe >= 0:
+                os.write(self._pipe, word)
 
     def stop(self) -> None:
-        assert self._child.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._child.stdin.close()
+        # The end of the pipe says so too, but a program that was forked beside us may hold it.
+        self._send(_STOP)
+        with self._lock:
+            self.let_go()
         try:
             self._child.wait(_STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
 
+    def let_go(self) -> None:
+        """Close this end of the pipe."""
+        assert self._child.stdin is not None
+        self._pipe = -1
+        self._child.stdin.close()
+
+
+# A forked child lets go of its parent's pipes, which otherwise would outlive the parent.
+_children: weakref.WeakSet[_Child] = weakref.WeakSet()
+
+
+def _let_go_of_all() -> None:
+    for child in tuple(_children):
+        child.let_go()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_of_all)
+
 
 def follow(root: Path, pipe: int) -> None:
-    """Commit what comes into a ledger's journal until the pipe closes, then once more."""
+    """Commit what comes into a ledger's journal until the pipe says so or ends, then once more."""
     from agent_chatroom_ledger.storage.writer import Writer
 
     # Building commits makes many small objects and no cycles; looking for them took a tenth.
@@ -168,7 +198,8 @@ def follow(root: Path, pipe: int) -> None:
     while open_end:
         readable, _, _ = select.select([pipe], [], [], IDLE_SECONDS if busy else None)
         if readable:
-            open_end = bool(os.read(pipe, 65536))
+            told = os.read(pipe, 65536)
+            open_end = bool(told) and not told.endswith(_STOP)
             if open_end:
                 time.sleep(GATHER_SECONDS)
         try:

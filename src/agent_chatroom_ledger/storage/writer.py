@@ -31,7 +31,7 @@ from agent_chatroom_ledger.storage.present import Present, Unsettled
 from agent_chatroom_ledger.storage.repository import prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from agent_chatroom_ledger.storage.background import Background
     from agent_chatroom_ledger.storage.layout import Layout
@@ -41,6 +41,7 @@ MODES = ("sync", "group")
 _UNSETTLED_MAX = 5
 _CATCH_UP_SECONDS = 0.002
 _STANDSTILL_SECONDS_MAX = 3.0
+_CLOSE_SECONDS_MAX = 30.0
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -97,7 +98,8 @@ class Writer:
         _living.add(self)
 
     def _open(self) -> None:
-        self._process = os.getpid()
+        self._calls = threading.Lock()
+        self._calling = 0  # calls under way, which a close waits for
         objects = Objects(self.layout)
         self.origin = prepare(self.layout, objects)
         self._journal = Journal(self.layout)
@@ -111,6 +113,8 @@ class Writer:
         self._seen_committed = 0
         self._under_way = 0  # calls that wait for their commit; a hint, so no lock guards it
         self.problem: LedgerError | None = None
+        # Last, so that a forked child whose first attempt fails begins anew at the next one.
+        self._process = os.getpid()
 
     def transact(self, build: Callable[[Present], Sequence[Transaction]]) -> tuple[Stored, ...]:
         """Append what `build` makes of the present state, and commit it as the mode says.
@@ -119,7 +123,10 @@ class Writer:
         behind. Raises NotYetCommitted, which is not to be retried, when the frames are durable
         but their commit has to wait; and Busy, Forbidden or Corrupt when nothing was written.
         """
-        self._require_open()
+        with self._call():
+            return self._transact(build)
+
+    def _transact(self, build: Callable[[Present], Sequence[Transaction]]) -> tuple[Stored, ...]:
         self.committer.require_writable_main()
         for _ in range(_UNSETTLED_MAX):
             try:
@@ -158,10 +165,13 @@ class Writer:
         return stored
 
     def quiet_seconds(self) -> float:
-        """Return for how long no frame was appended, by any process; 0 while one is under way."""
+        """Return for how long no frame was appended, by any process; 0 while one is under way.
+
+        What was written in the future was written before the clock was set back.
+        """
         if self._under_way:
             return 0.0
-        return max(time.time() - self._intake.written_at(), 0.0)
+        return abs(time.time() - self._intake.written_at())
 
     def _hold_back(self, last: int) -> None:
         """Let commits catch up when too many frames wait for them, which bounds memory."""
@@ -228,15 +238,13 @@ class Writer:
 
     def commit(self) -> None:
         """Commit every frame that is durable or was appended by this process."""
-        self._require_open()
-        with files.clear_errors("committing what is pending"):
+        with self._call(), files.clear_errors("committing what is pending"):
             self._intake.refresh()
             self.committer.commit(self._intake.last_frame)
 
     def checkpoint(self, views: Sequence[str] = ()) -> None:
         """Commit, compile views (those named and those of rooms written to), make all durable."""
-        self._require_open()
-        with files.clear_errors("making a checkpoint"):
+        with self._call(), files.clear_errors("making a checkpoint"):
             self.committer.checkpoint(views)
 
     def checkpoint_when_quiet(self, seconds: float) -> bool:
@@ -245,8 +253,7 @@ class Writer:
         Who waits for the commit lock while others post gets it between two posts, and they would
         wait for him.
         """
-        self._require_open()
-        with files.clear_errors("making a checkpoint"):
+        with self._call(), files.clear_errors("making a checkpoint"):
             return self.committer.checkpoint(unless=lambda: self.quiet_seconds() < seconds)
 
     def flush(self) -> None:
@@ -255,9 +262,17 @@ class Writer:
         self.problem = None
 
     def close(self) -> None:
-        """Flush and let go of every file; closing twice is no error."""
+        """Flush and let go of every file; closing twice is no error.
+
+        Calls that other threads are in come to their end first, and no new ones begin.
+        """
         if self._closed or self._process != os.getpid():
             return
+        with self._calls:
+            self._closed = True
+        deadline = time.monotonic() + _CLOSE_SECONDS_MAX
+        while self._calling and time.monotonic() < deadline:
+            time.sleep(_CATCH_UP_SECONDS)
         try:
             if self._background is not None:
                 self._background.stop()
@@ -266,7 +281,6 @@ class Writer:
                     self.committer.checkpoint()
         finally:
             self._release()
-            self._closed = True
 
     def _has_work(self) -> bool:
         from agent_chatroom_ledger.storage.recovery import needed
@@ -279,6 +293,19 @@ class Writer:
         self._intake.close()
         self.committer.close()
         self._objects.close()
+
+    @contextlib.contextmanager
+    def _call(self) -> Iterator[None]:
+        """Keep the files open until a call has ended; refuse it when the ledger is closed."""
+        self._require_open()
+        with self._calls:
+            self._require_open()
+            self._calling += 1
+        try:
+            yield
+        finally:
+            with self._calls:
+                self._calling -= 1
 
     def _require_open(self) -> None:
         if self._closed:
