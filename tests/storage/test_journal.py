@@ -188,6 +188,35 @@ def test_all_of_an_append_or_nothing(place: Layout, own: Journal, point: str) ->
     assert list(journal.read_frames(place)) == FRAMES[:4]
 
 
+def test_what_an_interrupted_append_has_shown_stays(place: Layout, own: Journal) -> None:
+    """A committer reads without the lock, and commits what is whole."""
+    data, start = b"".join(lines(FRAMES[:2])), own.size()
+
+    def interrupt(_: str) -> None:
+        os.pwrite(own._descriptor, data[:-10], start)
+        raise KeyboardInterrupt
+
+    failpoints.arm("files.write", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        append(own, FRAMES[:2])
+    failpoints.disarm()
+    assert list(journal.read_frames(place)) == FRAMES[:1]
+    append(own, FRAMES[1:2])
+    assert list(journal.read_frames(place)) == FRAMES[:2]
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EINVAL])
+def test_a_file_system_that_promises_no_room_is_as_good(
+    place: Layout, own: Journal, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def unknown(*_: object) -> None:
+        raise OSError(number, "unknown")
+
+    monkeypatch.setattr(os, "posix_fallocate", unknown)
+    append(own, FRAMES[:3])
+    assert list(journal.read_frames(place)) == FRAMES[:3]
+
+
 def test_no_part_of_a_large_append_is_seen_when_the_disk_is_full(
     place: Layout, own: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ change feed for followers.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import threading
@@ -331,7 +332,8 @@ class Journal:
     def append(self, end: int, data: bytes) -> int:
         """Append whole lines at `end`, the end of the last valid frame; return the new end.
 
-        All of `data` is appended or nothing of it.
+        All of `data` is appended, or nothing of it when the system refuses. Where the caller is
+        interrupted, whole frames may stay of which nobody is told.
         """
         self.mend_tail(end)
         failpoints.reach("journal.append")
@@ -339,13 +341,25 @@ class Journal:
             if data.count(b"\n", 0, -1) and hasattr(os, "posix_fallocate"):
                 # Committers read without the lock: the disk has to say no before the first of
                 # several frames can be seen.
-                os.posix_fallocate(self._descriptor, end, len(data))
+                self._reserve(end, len(data))
             files.write_all(self._descriptor, data, end)
             failpoints.reach("journal.appended")
-        except BaseException:
+        except OSError:
             os.ftruncate(self._descriptor, end)
             raise
+        except BaseException:
+            # A committer may have read the frames that are whole, and will commit them.
+            os.ftruncate(self._descriptor, end + self.rest(end).rfind(b"\n") + 1)
+            raise
         return end + len(data)
+
+    def _reserve(self, end: int, size: int) -> None:
+        """Let the disk have room; some file systems know no such promise."""
+        try:
+            os.posix_fallocate(self._descriptor, end, size)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                raise
 
     def sync(self, newest: int = 0) -> None:
         """Make every frame written so far durable.
