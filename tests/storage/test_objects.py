@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import subprocess
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_chatroom_ledger.errors import Corrupt
+from agent_chatroom_ledger.errors import Busy, Corrupt
 from agent_chatroom_ledger.storage import objects
 from agent_chatroom_ledger.storage.objects import (
     BLOB,
@@ -168,6 +169,18 @@ def test_what_is_missing_is_named(store: Objects) -> None:
         store.get(oid)
     assert caught.value.code == "missing_object"
     assert caught.value.fields["object"] == oid
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+def test_a_system_that_is_short_of_everything_tells_nothing_of_an_object(
+    store: Objects, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def short(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(store, "_get", short)
+    with pytest.raises(Busy, match=os.strerror(number)):
+        store.has("12" * 20)
 
 
 @pytest.mark.parametrize("where", ["loose", "packed"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
+import errno
 import mmap
 import os
 import re
@@ -16,7 +17,7 @@ import traceback
 import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
-from agent_chatroom_ledger.errors import Corrupt
+from agent_chatroom_ledger.errors import Busy, Corrupt
 from agent_chatroom_ledger.storage import files
 from agent_chatroom_ledger.storage.refs import NO_OBJECT as NO_OBJECT  # noqa: PLC0414 - offered to importers from here
 
@@ -32,6 +33,8 @@ COMMIT, TREE, BLOB, TAG = 1, 2, 3, 4
 _LOOKS, _LOOKS_MAX = 3, 12
 _LOOK_PAUSE_SECONDS = 0.005
 _LARGE_PACK_OBJECTS = 16_384
+# The system has no more to give; that says nothing of the object.
+_SHORT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 TREE_MODE = 0o040000
 FILE_MODE = 0o100644
 _TREE_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
@@ -150,8 +153,21 @@ def _close_all() -> None:
 atexit.register(_close_all)
 
 
+def _renew_guards() -> None:
+    """Let no forked child wait for a thread of its parent's."""
+    for objects in tuple(_living):
+        objects.renew_guard()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_guards)
+
+
 class Objects:
-    """Reads objects by id. Raises Corrupt, naming the id, for one that is missing or damaged."""
+    """Reads objects by id. Raises Corrupt, naming the id, for one that is missing or damaged.
+
+    Busy instead when the system is short of descriptors or memory, which tells nothing of it.
+    """
 
     def __init__(self, layout: Layout) -> None:
         """Open nothing yet."""
@@ -233,6 +249,12 @@ class Objects:
                         error, FileNotFoundError
                     )
                     if attempt >= (_LOOKS_MAX if gone else _LOOKS) - 1:
+                        if isinstance(error, MemoryError) or (
+                            isinstance(error, OSError) and error.errno in _SHORT
+                        ):
+                            raise Busy(
+                                f"git object {oid} cannot be read now: {error}", object=oid
+                            ) from error
                         # dulwich raises many kinds for damaged packs; to us they mean one thing.
                         raise Corrupt(
                             f"git object {oid} is missing or damaged ({type(error).__name__})",
@@ -249,6 +271,10 @@ class Objects:
         except Corrupt:
             return False
         return True
+
+    def renew_guard(self) -> None:
+        """Take a new lock; who held the old one is no thread of this process."""
+        self._guard = threading.RLock()
 
     def forget(self) -> None:
         """Close the packs, so that the next read lists them again."""
