@@ -296,6 +296,37 @@ def test_a_cursor_of_a_room_that_is_not_here_is_a_warning(room: Room, layout: La
     assert codes(layout) == {"cursor_room_unknown"}
 
 
+def test_readers_of_a_room_that_is_archived_or_has_moved_are_in_order(room: Room) -> None:
+    """Where it lay another room may be, in which nobody has read that far."""
+    with Ledger.open(room.ledger.root) as ledger:
+        ledger.agent("Analyst").inbox(max=5)
+        stone = ledger.archive_room(room.id)
+        assert ledger.verify().issues == ()
+        ledger.create_room("Design review").post("A", "another room")
+        assert ledger.verify().issues == ()
+        moved = ledger.restore_room(stone.id)
+        assert moved.path == f"{room.path}_2"
+        assert ledger.verify().issues == ()
+
+
+def test_a_room_that_moved_is_missed_where_it_was_put_last(room: Room, git: Git) -> None:
+    """A repair must not bring back whoever was archived from the place that it had before."""
+    root = room.ledger.root
+    with Ledger.open(root) as ledger:
+        stone = ledger.archive_room(room.id)
+        other = ledger.create_room("Design review")
+        moved = ledger.restore_room(stone.id).path
+        gone = ledger.archive_room(other)
+        assert ledger.verify().issues == ()
+    git(root, "rm", "-rq", moved)
+    git(root, "commit", "-qm", "gone")
+    with Ledger.open(root) as ledger:
+        assert [i.path for i in ledger.verify().issues if i.code == "room_missing"] == [moved]
+        assert ledger.verify(repair=True).ok
+        assert ledger.room(stone.id).path == moved
+        assert [found.id for found in ledger.rooms(status="archived")] == [gone.id]
+
+
 @pytest.mark.broken_on_purpose
 def test_receipts_are_checked(room: Room, layout: Layout) -> None:
     from agent_chatroom_ledger.storage.receipts import Receipts

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agent_chatroom_ledger.domain.records import decode_record
+from agent_chatroom_ledger.domain.rooms import ROOM_CREATE
 from agent_chatroom_ledger.domain.segments import first_of
-from agent_chatroom_ledger.domain.tombstones import tombstone_path
+from agent_chatroom_ledger.domain.tombstones import ROOM_RESTORE, tombstone_path
 from agent_chatroom_ledger.errors import Corrupt, LedgerError
 from agent_chatroom_ledger.storage import files, journal, reading, recovery, refs
 from agent_chatroom_ledger.storage.cursors import SCHEMA, CursorFile
@@ -172,8 +173,11 @@ def _room_of_file(tree: Source, path: str) -> str:
 def _check_rooms_present(tree: Source, places: dict[str, str], found: Findings) -> None:
     """Check that every room that was ever created is there, or has a tombstone.
 
-    ``places`` takes the rooms' paths by id.
+    ``places`` takes the rooms' paths by id: where each was put last, since a room that comes back
+    from the archive may have to go elsewhere. An archived room is nowhere, and has an empty path:
+    where it lay, another may be by now.
     """
+    put_at: dict[str, str] = {}
     for origin in reading.origins(tree, "", OPERATIONS):
         for _, line in reading.records(tree, log_path("", OPERATIONS, origin)):
             try:
@@ -182,21 +186,28 @@ def _check_rooms_present(tree: Source, places: dict[str, str], found: Findings) 
                 continue
             data = record.data or {}
             room_id, path = data.get("id"), data.get("path")
-            if record.kind != "room.create" or not room_id or not path:
+            if record.kind not in {ROOM_CREATE, ROOM_RESTORE} or not room_id or not path:
                 continue
-            places[str(room_id)] = str(path)
-            if not reading.is_room(tree, str(path)) and not _has_tombstone(tree, str(room_id)):
-                found.error(
-                    "room_missing",
-                    f"the room {path} is gone from main without a tombstone; "
-                    "`rooms verify --repair --apply` brings it back",
-                    str(path),
-                )
+            if record.at >= put_at.get(str(room_id), ""):
+                put_at[str(room_id)] = record.at
+                places[str(room_id)] = str(path)
+    archived = _tombstones(tree)
+    for room_id, path in places.items():
+        if tombstone_path(room_id).rpartition("/")[2] in archived:
+            places[room_id] = ""
+        elif not reading.is_room(tree, path):
+            found.error(
+                "room_missing",
+                f"the room {path} is gone from main without a tombstone; "
+                "`rooms verify --repair --apply` brings it back",
+                path,
+            )
 
 
-def _has_tombstone(tree: Source, room_id: str) -> bool:
-    name = tombstone_path(room_id).rpartition("/")[2]
-    return any(name in tree.names(f"archive/{part.rstrip('/')}") for part in tree.names("archive"))
+def _tombstones(tree: Source) -> set[str]:
+    """Return the names of the files of all tombstones."""
+    parts = [f"archive/{part.rstrip('/')}" for part in tree.names("archive")]
+    return {name for part in parts for name in tree.names(part)}
 
 
 def _check_cursors(layout: Layout, places: dict[str, str], found: Findings) -> None:
@@ -231,6 +242,8 @@ def _check_cursors(layout: Layout, places: dict[str, str], found: Findings) -> N
                 found.warning(
                     "cursor_room_unknown", f"{path} speaks of a room that is not here", str(path)
                 )
+                continue
+            if not room:
                 continue
             for origin, mark in cursor.marks(room_id).items():
                 log = log_path(room, MESSAGES, origin)

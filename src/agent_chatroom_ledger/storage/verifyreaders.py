@@ -33,7 +33,8 @@ def check_readers(
 ) -> None:
     """Check that every file can be read, and that levels are of messages that are there.
 
-    ``places`` has the path of each room by its id. Rooms that are not there now are left out.
+    ``places`` has the path of each room by its id, an empty one where it is archived. Rooms that
+    are not there now are left out.
     """
     _check_receipts(layout, source, overlay, places, found)
     for _, _ in _documents(layout, layout.preparations, PREPARATIONS, "completed", found):
