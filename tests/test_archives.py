@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger import Ledger, places, restoring
 from agent_chatroom_ledger.archives import tombstones
+from agent_chatroom_ledger.domain.names import room_directory
 from agent_chatroom_ledger.domain.tombstones import encode_tombstone
 from agent_chatroom_ledger.errors import Conflict, LedgerError, NotFound
 from agent_chatroom_ledger.inbox import peek, waiting_counts
@@ -200,6 +201,52 @@ def test_a_taken_path_gives_another(ledger: Ledger) -> None:
     assert [message.body for message in new.messages()] == ["another room of the same name"]
     assert room.post("Analyst", "goes on").n == len(BODIES) + 1
     assert ledger.verify(full=True).ok
+
+
+@pytest.mark.parametrize(
+    ("folder", "title", "others", "path"),
+    [
+        ("team", "x", [("", "team")], "team_2/x"),
+        ("team", "x", [("", "team"), ("", "team 2")], "team_2/x"),
+        ("team", "x", [("", "team"), ("", "team_2")], "team_3/x"),
+        ("a/team", "x", [("a", "team")], "a/team_2/x"),
+        ("a/team", "x", [("", "a")], "a_2/team/x"),
+        ("Team", "x", [("team", "y")], "Team_2/x"),
+        ("", "straße", [("", "strasse")], "straße_2"),
+        ("team", "x", [("team", "x"), ("team", "x")], "team/x_3"),
+        ("team", "x", [("team", "y")], "team/x"),
+    ],
+)
+def test_no_room_comes_back_inside_another_or_beside_its_like(
+    make_ledger: MakeLedger, folder: str, title: str, others: list[tuple[str, str]], path: str
+) -> None:
+    """What others made meanwhile is in the way under every spelling some file system merges."""
+    ledger = make_ledger()
+    room = ledger.create_room(title, folder=folder)
+    room.post("Ann", "hello")
+    stone = ledger.archive_room(room)
+    for where, name in others:
+        ledger.create_room(name, folder=where)
+    plan = restoring.plan_unarchive(ledger, ledger.room(stone.id))
+    assert plan.report["target"]["path"] == f"rooms/{path}"
+    assert any(path in warning for warning in plan.warnings) == (f"rooms/{path}" != stone.path)
+    back = ledger.restore_room(stone.id)
+    assert (back.path, back.state().path) == (f"rooms/{path}", f"rooms/{path}")
+    assert back.path in [found.path for found in ledger.rooms()]
+    assert [message.body for message in ledger.room(path).messages()] == ["hello"]
+
+
+def test_a_room_of_a_crowded_folder_gets_a_number_and_its_directory(
+    make_ledger: MakeLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "FOLDER_ROOMS_MAX", 1)
+    ledger = make_ledger()
+    ledger.create_room("First")
+    stone = ledger.archive_room(ledger.create_room("Design review"))
+    assert stone.path == room_directory("", "design-review", crowded=True)
+    ledger.create_room("Design review")
+    back = ledger.restore_room(stone.id)
+    assert back.path == room_directory("", "design-review_2", crowded=True)
 
 
 @pytest.mark.parametrize("point", ["writer.appended", "commit.moved", "checkpoint.durable"])

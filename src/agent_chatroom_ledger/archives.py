@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import count
 from typing import TYPE_CHECKING
 
-from agent_chatroom_ledger.domain.names import check_author, numbered_slug
+from agent_chatroom_ledger.domain.names import check_author
 from agent_chatroom_ledger.domain.records import decode_record, record_of
 from agent_chatroom_ledger.domain.rooms import check_reason
 from agent_chatroom_ledger.domain.tombstones import (
@@ -19,6 +18,7 @@ from agent_chatroom_ledger.domain.tombstones import (
     tombstone_path,
 )
 from agent_chatroom_ledger.errors import Conflict, Corrupt, NotFound
+from agent_chatroom_ledger.places import Places
 from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage import reading
 from agent_chatroom_ledger.storage.reading import OPERATIONS, ROOMS, log_path
@@ -120,8 +120,8 @@ def restore_room(
 ) -> Room:
     """Put an archived room back as it was, the very same tree; return it.
 
-    Where its path is taken meanwhile it gets the next free number, and an operation in its log
-    says so.
+    Where its path is taken meanwhile it gets the next free number, a folder that is a room now gets
+    one too, and an operation in its log says so.
     """
     check_author(by, "by")
     check_reason(reason)
@@ -137,7 +137,7 @@ def restore_room(
                 code="not_archived",
                 id=tombstone.id,
             )
-        path = _free_path(present, there.path)
+        path = Places.under_lock(present).for_old(there.path)
         put.append(path)
         draft = restore_draft(
             room_id=there.id,
@@ -156,16 +156,6 @@ def restore_room(
     ledger.transact(build)
     ledger.writer().checkpoint()
     return Room(ledger, put[0])
-
-
-def _free_path(present: Present, wanted: str) -> str:
-    """Return the wanted path, or the next numbered one that is free."""
-    folder, _, slug = wanted.rpartition("/")
-    for number in count(2):
-        if present.room(wanted) is None and not present.names(wanted):
-            return wanted
-        wanted = f"{folder}/{numbered_slug(slug, number)}"
-    raise AssertionError("count() never ends")
 
 
 def _moved(present: Present, there: Tombstone, path: str, by: str) -> Entry:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,9 +11,6 @@ from agent_chatroom_ledger.domain.names import (
     check_author,
     check_folder,
     check_title,
-    crowd_directory,
-    fold_name,
-    numbered_slug,
     room_directory,
     slug_of,
 )
@@ -23,9 +19,9 @@ from agent_chatroom_ledger.domain.references import full_ref
 from agent_chatroom_ledger.domain.reports import Action, operation_report, room_facts, with_report
 from agent_chatroom_ledger.domain.rooms import check_members, check_reason, create_draft
 from agent_chatroom_ledger.errors import Conflict, InvalidInput
-from agent_chatroom_ledger.limits import FOLDER_ROOMS_MAX
+from agent_chatroom_ledger.places import Places
 from agent_chatroom_ledger.room import Room
-from agent_chatroom_ledger.storage.reading import OPERATIONS, ROOMS, log_path
+from agent_chatroom_ledger.storage.reading import OPERATIONS, log_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -175,7 +171,7 @@ class Wanted:
 
     def free_path(self, present: Present) -> str:
         """Return the path for a new room of this name, under the journal's lock."""
-        return placed(present.names, lambda path: present.room(path) is not None, self)
+        return Places.under_lock(present).for_new(self.folder, self.slug)
 
     def must_be(self, there: RoomState) -> None:
         """Raise Conflict unless this is the room that is there already under its id."""
@@ -186,44 +182,6 @@ class Wanted:
                 id=there.id,
                 room=there.path,
             )
-
-
-def placed(
-    names: Callable[[str], list[str]], is_room: Callable[[str], bool], wanted: Wanted
-) -> str:
-    """Return the path for a new room: free under case folding, in ``~xx`` in a crowded folder."""
-    place = ROOMS
-    for part in wanted.folder.split("/") if wanted.folder else ():
-        there = {fold_name(name.rstrip("/")): name.rstrip("/") for name in names(place)}
-        spelled = there.get(fold_name(part), part)
-        if spelled != part:
-            raise Conflict(
-                f"{place} holds {spelled!r} already, which some file systems take for {part!r}; "
-                "write it like that.",
-                code="folder_spelling",
-                folder=wanted.folder,
-            )
-        place = f"{place}/{part}"
-        if is_room(place):
-            raise Conflict(
-                f"{place} is a room, and a room holds no other rooms; choose another folder.",
-                code="folder_is_room",
-                folder=wanted.folder,
-            )
-    there_now = names(place)
-    taken = {fold_name(name.rstrip("/")) for name in there_now}
-    sharded = any(name.startswith("~") for name in there_now)
-    rooms = sum(name.endswith("/") and not name.startswith("~") for name in there_now)
-    for k in count(1):
-        slug = wanted.slug if k == 1 else numbered_slug(wanted.slug, k)
-        if fold_name(slug) in taken:
-            continue
-        if sharded:
-            crowd = names(f"{place}/{crowd_directory(slug)}")
-            if fold_name(slug) in {fold_name(name.rstrip("/")) for name in crowd}:
-                continue
-        return room_directory(wanted.folder, slug, crowded=rooms >= FOLDER_ROOMS_MAX)
-    raise AssertionError("count() ends")
 
 
 def _room_with_id(ledger: Ledger, room_id: str) -> RoomState | None:

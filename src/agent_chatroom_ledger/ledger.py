@@ -201,8 +201,8 @@ class Ledger:
     def restore_room(self, room: str | Room, *, by: str = "Ledger", reason: str = "") -> Room:
         """Bring an archived room back, the very same tree, and return it.
 
-        Where its path is taken meanwhile it gets the next free number. Conflict (code
-        ``not_archived``) when it is not archived.
+        Where its path is taken meanwhile it gets the next free number, and so does a folder that
+        is a room now. Conflict (code ``not_archived``) when it is not archived.
         """
         from agent_chatroom_ledger.archives import restore_room
 

@@ -21,7 +21,7 @@ from agent_chatroom_ledger.changes import (
     plan_change,
     texts,
 )
-from agent_chatroom_ledger.creation import Wanted, create_room, placed
+from agent_chatroom_ledger.creation import Wanted, create_room
 from agent_chatroom_ledger.domain.references import parse_ref, range_ref
 from agent_chatroom_ledger.domain.reports import report_of, room_facts
 from agent_chatroom_ledger.domain.rooms import (
@@ -34,6 +34,7 @@ from agent_chatroom_ledger.domain.rooms import (
     include_draft,
     standin_draft,
 )
+from agent_chatroom_ledger.places import Places
 from agent_chatroom_ledger.plans import Plan
 from agent_chatroom_ledger.storage import reading
 
@@ -61,18 +62,7 @@ def plan_create(
 ) -> Plan:
     """Plan to make a room."""
     wanted = Wanted(title, folder, members, by, reason)
-    source, overlay = ledger.look()
-
-    def names(directory: str) -> list[str]:
-        start = directory + "/"
-        inside = {
-            room[len(start) :].partition("/")[0] + "/"
-            for room in overlay.rooms()
-            if room.startswith(start)
-        }
-        return sorted({*source.names(directory), *inside})
-
-    path = placed(names, lambda p: reading.is_room(source, p, overlay), wanted)
+    path = Places.as_seen(ledger).for_new(wanted.folder, wanted.slug)
     actions = [f"create the room {wanted.title!r} at {path}"]
     if wanted.members:
         actions.append(f"make members of {', '.join(wanted.members)}")

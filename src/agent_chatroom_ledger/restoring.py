@@ -18,6 +18,7 @@ from agent_chatroom_ledger.domain.rooms import (
 )
 from agent_chatroom_ledger.domain.tombstones import ROOM_ARCHIVE, ROOM_RESTORE
 from agent_chatroom_ledger.errors import Conflict, InvalidInput, NotFound
+from agent_chatroom_ledger.places import Places
 from agent_chatroom_ledger.plans import NOTHING, Plan
 from agent_chatroom_ledger.storage import reading
 from agent_chatroom_ledger.storage.roomreader import RoomReader
@@ -72,10 +73,10 @@ def plan_unarchive(ledger: Ledger, room: Room, *, by: str = "Ledger", reason: st
         raise Conflict(f"{room.path} is not archived.", code="not_archived", room=room.path)
     check_author(by, "by")
     check_reason(reason)
-    source, overlay = ledger.look()
+    path = Places.as_seen(ledger).for_old(stone.path)
     warnings: tuple[str, ...] = ()
-    if reading.is_room(source, stone.path, overlay):
-        warnings = (f"{stone.path} is taken meanwhile, so the room gets the next number",)
+    if path != stone.path:
+        warnings = (f"{stone.path} is taken meanwhile, so the room comes back at {path}",)
 
     def carry_out() -> dict[str, Any]:
         back = ledger.restore_room(room, by=by, reason=reason)
@@ -89,7 +90,7 @@ def plan_unarchive(ledger: Ledger, room: Room, *, by: str = "Ledger", reason: st
         requested_by=by,
         reason=reason,
         source=room_facts(stone.id, stone.title, stone.path, commit=stone.commit),
-        target=room_facts(stone.id, stone.title, stone.path, status="active"),
+        target=room_facts(stone.id, stone.title, path, status="active"),
         provenance={"requested_by": by, "reason": reason},
         carry_out=carry_out,
     )

@@ -27,6 +27,9 @@ def test_everything_that_a_ledger_does_is_taken(pair: Pair) -> None:
         other.post("Analyst", "said before", said_at="2020-01-01T00:00:00.000000Z")
         ledger.archive_room(other, by="Reviewer", reason="done")
         ledger.restore_room(other.id, by="Reviewer")
+        stone = ledger.archive_room(other.id, by="Reviewer")
+        ledger.create_room("Team")
+        assert ledger.restore_room(stone.id, by="Reviewer").folder == "team_2/a"
         ledger.archive_room("Review")
     pair.refresh()
     taken(pair)

@@ -40,6 +40,7 @@ LAYERS = {
     "members": 3,
     "operations": 3,
     "placement": 3,
+    "places": 3,
     "posting": 3,
     "queuewalk": 3,
     "receipts": 3,
