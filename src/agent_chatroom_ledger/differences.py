@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -11,7 +11,7 @@ from agent_chatroom_ledger.domain.policy import StandIn, normalised, subtract
 from agent_chatroom_ledger.domain.records import Message
 from agent_chatroom_ledger.domain.references import full_ref, range_ref
 from agent_chatroom_ledger.errors import NotFound
-from agent_chatroom_ledger.storage import reading
+from agent_chatroom_ledger.past import path_in
 from agent_chatroom_ledger.storage.reading import OPERATIONS
 from agent_chatroom_ledger.storage.roomreader import RoomReader
 from agent_chatroom_ledger.storage.source import CommitTree
@@ -111,16 +111,14 @@ def compare(room: Room, before: str, after: str = "main") -> RoomDiff:
         standins_removed=tuple(s for s in old_ins if s not in new_ins),
         members_added=tuple(name for name in new_members if name not in old_members),
         members_removed=tuple(name for name in old_members if name not in new_members),
-        versions=tuple(_versions(old, new, f"{room.path}/{_VERSIONS}")),
+        versions=tuple(_versions(_side(old, was), _side(new, now))),
     )
 
 
 def _reader(source: CommitTree, room: Room) -> RoomReader | None:
-    """Return a reader of the room in a commit; None when it, or another room, is there not."""
-    if not reading.is_room(source, room.path):
-        return None
-    reader = RoomReader(source, None, room.path)
-    return reader if reader.state().id == room.id else None
+    """Return a reader of the room in a commit, wherever it lies there; None when it does not."""
+    path = path_in(source, room)
+    return None if path is None else RoomReader(source, None, path)
 
 
 def _missing(start: Mapping[str, int], end: Mapping[str, int]) -> Iterator[str]:
@@ -148,10 +146,33 @@ def _beyond(
             yield range_ref(origin, first, last)
 
 
-def _versions(old: CommitTree, new: CommitTree, directory: str) -> Iterator[VersionChange]:
+class _Side(NamedTuple):
+    """A directory in one of the two commits; None for a room that is not there."""
+
+    tree: CommitTree
+    directory: str | None
+
+    def oid(self, name: str = "") -> str | None:
+        """Return the object of what is in the directory, or of itself."""
+        if self.directory is None:
+            return None
+        return self.tree.oid(f"{self.directory}/{name.rstrip('/')}" if name else self.directory)
+
+    def names(self) -> list[str]:
+        return [] if self.directory is None else self.tree.names(self.directory)
+
+    def below(self, name: str) -> _Side:
+        return _Side(self.tree, self.directory and f"{self.directory}/{name.rstrip('/')}")
+
+
+def _side(tree: CommitTree, reader: RoomReader | None) -> _Side:
+    return _Side(tree, None if reader is None else f"{reader.room}/{_VERSIONS}")
+
+
+def _versions(old: _Side, new: _Side) -> Iterator[VersionChange]:
     """Compare the projected version bundles; only directories that differ are looked into."""
     found = []
-    for name, was, now in _files(old, new, directory, ""):
+    for name, was, now in _files(old, new, ""):
         match = _VERSION_FILE.match(name)
         if match is not None:
             change = "set" if was is None else "removed" if now is None else "changed"
@@ -160,15 +181,12 @@ def _versions(old: CommitTree, new: CommitTree, directory: str) -> Iterator[Vers
         yield VersionChange(full_ref(origin, n), change)
 
 
-def _files(
-    old: CommitTree, new: CommitTree, directory: str, below: str
-) -> Iterator[tuple[str, str | None, str | None]]:
+def _files(old: _Side, new: _Side, below: str) -> Iterator[tuple[str, str | None, str | None]]:
     """Yield name, old and new object of each file below a directory that is not the same."""
-    if old.oid(directory) == new.oid(directory):
+    if old.oid() == new.oid():
         return
-    for name in sorted({*old.names(directory), *new.names(directory)}):
-        path = f"{directory}/{name.rstrip('/')}"
+    for name in sorted({*old.names(), *new.names()}):
         if name.endswith("/"):
-            yield from _files(old, new, path, below + name)
-        elif (was := old.oid(path)) != (now := new.oid(path)):
+            yield from _files(old.below(name), new.below(name), below + name)
+        elif (was := old.oid(name)) != (now := new.oid(name)):
             yield below + name, was, now

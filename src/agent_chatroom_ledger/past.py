@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_chatroom_ledger.domain.rooms import ROOM_CREATE
+from agent_chatroom_ledger.domain.tombstones import ROOM_MOVE
 from agent_chatroom_ledger.errors import Conflict, NotFound
 from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage import reading
-from agent_chatroom_ledger.storage.reading import ROOMS
+from agent_chatroom_ledger.storage.reading import OPERATIONS, ROOMS
 from agent_chatroom_ledger.storage.roomreader import RoomReader
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from agent_chatroom_ledger.ledger import Ledger
+    from agent_chatroom_ledger.storage.source import Source
 
 
 def room_at(ledger: Ledger, name: str, at: str | datetime) -> Room:
@@ -44,3 +48,40 @@ def room_at(ledger: Ledger, name: str, at: str | datetime) -> Room:
         if not found:
             raise
         return found[0]
+
+
+def reader_at(room: Room, at: str | datetime) -> RoomReader:
+    """Return a reader of a room at a commit or time, wherever it lay then.
+
+    NotFound when it was not there, though another room lay at its path.
+    """
+    source = room.ledger.source_at(at)
+    path = path_in(source, room)
+    if path is None:
+        when = at[:80] if isinstance(at, str) else at.isoformat()
+        message = f"{room.path} was not there at {when}; choose another commit or time."
+        if reading.is_room(source, room.path):
+            other = RoomReader(source, None, room.path).state()
+            message = f"{room.path} was another room at {when}, which its id names: {other.id}."
+        raise NotFound(message, room=room.path, at=when)
+    return RoomReader(source, None, path, room.origin)
+
+
+def path_in(source: Source, room: Room) -> str | None:
+    """Return where a room lies in the files of a commit; None when it is not there."""
+    for path in _paths(room):
+        if reading.is_room(source, path):
+            try:
+                if RoomReader(source, None, path).state().id == room.id:
+                    return path
+            except NotFound:
+                continue
+    return None
+
+
+def _paths(room: Room) -> Iterator[str]:
+    """Yield where a room lies now, and then where it ever lay: its own records say so."""
+    yield room.path
+    for operation in room.reader().descending(log=OPERATIONS):
+        if operation.kind in {ROOM_CREATE, ROOM_MOVE}:
+            yield str((operation.data or {}).get("path"))

@@ -207,25 +207,8 @@ class _Restoring:
         room.require_active()
         self.now = room.state()
         self.commit = room.ledger.commit_at(source)
-        self.then = self._state_then()
+        self.then = room.state(self.commit)
         self.artifacts: list[bytes] = []
-
-    def _state_then(self) -> RoomState:
-        """Return the room's state in the commit, wherever it lay then."""
-        files = self.room.ledger.source_at(self.commit)
-        paths = [self.room.path, *(p for p in reading.rooms(files) if p != self.room.path)]
-        for path in paths:
-            try:
-                state = RoomReader(files, None, path).state()
-            except NotFound:
-                continue
-            if state.id == self.now.id:
-                return state
-        raise NotFound(
-            f"{self.room.path} was not there in {self.commit[:12]}; choose a later commit.",
-            room=self.room.path,
-            commit=self.commit,
-        )
 
     def changes(self) -> list[Change]:
         found: list[Change] = []

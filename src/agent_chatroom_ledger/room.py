@@ -156,10 +156,15 @@ class Room:
         return self.reader().positions()
 
     def reader(self, at: str | datetime | None = None) -> RoomReader:
-        """Return a reader of the room's logs, now or at a commit or time."""
-        primary = None if self._row is None else self._row.origin
+        """Return a reader of the room's logs, now or at a commit or time, wherever it lay then.
+
+        NotFound when the room was not there then, though another lay at its path.
+        """
         if at is not None:
-            return RoomReader(self._ledger.source_at(at), None, self.path, primary)
+            from agent_chatroom_ledger.past import reader_at
+
+            return reader_at(self, at)
+        primary = None if self._row is None else self._row.origin
         if self._tombstone is not None:
             return RoomReader(
                 self._ledger.source_at(self._tombstone.commit), None, self.path, primary
@@ -181,7 +186,8 @@ class Room:
 
         ``since`` is a number, a reference, a message or a position: only what comes after it.
         ``limit`` keeps the first ones, ``last`` the newest ones, ``kind`` those of one kind (and
-        is applied first). ``at`` reads the room as it was at a commit or time.
+        is applied first). ``at`` reads the room as it was at a commit or time; NotFound when it was
+        not there then.
         """
         for name, value in (("limit", limit), ("last", last)):
             if value is not None and value < 0:

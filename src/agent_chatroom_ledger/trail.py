@@ -10,6 +10,7 @@ from agent_chatroom_ledger.domain.rooms import apply_operation
 from agent_chatroom_ledger.errors import InvalidInput, NotFound
 from agent_chatroom_ledger.storage import history
 from agent_chatroom_ledger.storage.reading import OPERATIONS
+from agent_chatroom_ledger.storage.stays import Stays
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,7 @@ def trail(
             ledger.layout,
             ledger.objects,
             lambda: ledger.timeline,
-            room=None if room is None else room.path,
+            room=None if room is None else _stays(room),
             author=author,
             since=since,
             patch=patch,
@@ -65,6 +66,11 @@ def trail(
             found.append(history.entry_of(commit, shown))
     unique = {entry.commit: entry for entry in found}
     return list(islice(unique.values(), limit))
+
+
+def _stays(room: Room) -> Stays:
+    source, overlay = room.ledger.look()
+    return Stays(source, overlay, room.id, room.path, here=room.tombstone is None)
 
 
 def touching(room: Room, message: int | str | Message) -> Iterator[Message]:

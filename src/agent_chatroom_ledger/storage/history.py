@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.domain.records import Message
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.objects import CommitInfo, Objects
+    from agent_chatroom_ledger.storage.stays import Stays
     from agent_chatroom_ledger.storage.timeline import Timeline
 
 NO_COMMIT = "0" * 40
@@ -91,14 +92,14 @@ def log(
     objects: Objects,
     timeline: Callable[[], Timeline],
     *,
-    room: str | None = None,
+    room: Stays | None = None,
     author: str | None = None,
     since: datetime | None = None,
     patch: bool = False,
 ) -> Iterator[LogEntry]:
     """Yield the commits of main, newest first, those with a room, an author and a time only.
 
-    ``room`` is a room's path, ``author`` a part of a name or address, in whatever case.
+    ``author`` is a part of a name or address, in whatever case.
     """
     tip = refs.read_main(layout)
     walked = walk(objects, tip) if room is None else walk_room(objects, tip, room, timeline)
@@ -165,18 +166,26 @@ def walk(objects: Objects, tip: str, until: str | None = None) -> Iterator[Commi
 
 
 def walk_room(
-    objects: Objects, tip: str, room: str, timeline: Callable[[], Timeline]
+    objects: Objects, tip: str, room: Stays, timeline: Callable[[], Timeline]
 ) -> Iterator[CommitInfo]:
-    """Yield the commits that name a room, newest first, without reading all the others."""
+    """Yield the commits about a room, newest first, without reading all the others."""
     seen = set()
     for commit in _recent(objects, tip, timeline):
         seen.add(commit.oid)
-        if f"\nRoom: {room}\n" in commit.message:
+        if room.holds(commit):
             yield commit
-    if len(seen) >= _WALKED_MIN:
-        for oid in timeline().touching(room):
-            if oid not in seen:
-                yield objects.commit(oid)
+    path = "" if len(seen) >= _WALKED_MIN else room.path
+    while path != room.path:
+        path = room.path
+        for oid in timeline().touching(path):
+            if oid in seen:
+                continue
+            seen.add(oid)
+            commit = objects.commit(oid)
+            if room.holds(commit):
+                yield commit
+            if room.path != path:
+                break  # it lay elsewhere before, and its commits there are listed there
 
 
 def _recent(objects: Objects, tip: str, timeline: Callable[[], Timeline]) -> Iterator[CommitInfo]:
