@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from agent_chatroom_ledger.changes import state_of
 from agent_chatroom_ledger.domain.names import check_author
 from agent_chatroom_ledger.domain.records import decode_record, record_of
 from agent_chatroom_ledger.domain.rooms import check_reason
@@ -63,17 +64,17 @@ def archived_under(ledger: Ledger, name: str) -> list[Tombstone]:
 def archive_room(ledger: Ledger, room: Room, *, by: str = "Ledger", reason: str = "") -> Tombstone:
     """Take a room out of the present: a tombstone and a removed directory, one commit.
 
-    It can still be listed, read and verified. Raises Conflict (code `archived`) when it is
-    archived already. The tombstone is the one that this call left, though somebody restore the room
-    before it returns.
+    It can still be listed, read and verified. Raises Conflict (code `archived`) when it is archived
+    already, and Corrupt when its own file gives it another path. The tombstone is the one that this
+    call left, though somebody restore the room before it returns.
     """
     check_author(by, "by")
     check_reason(reason)
 
     def build(present: Present) -> Sequence[Transaction]:
-        state = present.required(room.path)
+        state = state_of(present, room.path)
         draft = archive_draft(
-            room_id=state.id, title=state.title, path=state.path, by=by, reason=reason
+            room_id=state.id, title=state.title, path=room.path, by=by, reason=reason
         )
         return (_transaction(present, draft, (), by, reason),)
 

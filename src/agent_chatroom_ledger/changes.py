@@ -16,7 +16,7 @@ from agent_chatroom_ledger.domain.records import Message, encode_record, message
 from agent_chatroom_ledger.domain.references import full_ref, parse_ranges, range_ref
 from agent_chatroom_ledger.domain.reports import Action, operation_report, room_facts, with_report
 from agent_chatroom_ledger.domain.rooms import applied, check_reason
-from agent_chatroom_ledger.errors import InvalidInput
+from agent_chatroom_ledger.errors import Corrupt, InvalidInput
 from agent_chatroom_ledger.plans import NOTHING, Plan
 from agent_chatroom_ledger.storage.reading import MESSAGES, OPERATIONS, log_path
 
@@ -142,9 +142,18 @@ def plan_change(
 def state_of(present: Present, path: str) -> RoomState:
     """Return the state of a room that may be changed.
 
-    NotFound when there is none, and Conflict when it is archived.
+    NotFound when there is none, and Conflict when it is archived. Corrupt when the room's own file
+    gives it another path: whoever believed that would change the room that lies there.
     """
-    return present.required(path)
+    state = present.required(path)
+    if state.path != path:
+        raise Corrupt(
+            f"The file room.json of {path} says that it lies at {state.path}; run `rooms verify`, "
+            "and `rooms verify --repair --apply` makes it right.",
+            code="room_misplaced",
+            room=path,
+        )
+    return state
 
 
 def existing(facts: Facts, state: RoomState, refs: Refs) -> Ranges:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger import Ledger, Room
 from agent_chatroom_ledger.errors import Conflict, Corrupt, LedgerError
 from tests.faults import workload
 from tests.faults.soundness import Acknowledged, assert_sound, git
@@ -92,6 +92,26 @@ EDITS: dict[str, Callable[[Path], None]] = {
 def quarantined(root: Path) -> bytes:
     place = root / ".git" / "ledger" / "quarantine"
     return b"".join(path.read_bytes() for path in place.rglob("*") if path.is_file())
+
+
+def test_a_room_that_claims_the_place_of_another_changes_nothing_there(root: Path) -> None:
+    """The path in room.json is what somebody wrote there; a room is archived from where it lies."""
+    described = root / "rooms/design-review/room.json"
+    text = described.read_text(encoding="utf-8")
+    assert '"rooms/design-review"' in text
+    described.write_text(text.replace('"rooms/design-review"', '"rooms/other"'), encoding="utf-8")
+    git(root, "commit", "-qam", "edited")
+    with Ledger.open(root) as ledger:
+        room, other = ledger.room("rooms/design-review"), ledger.room("rooms/other")
+        for change in (ledger.archive_room, Room.clear_policy, lambda r: r.add_member("Boss")):
+            with pytest.raises(Corrupt, match="rooms verify") as caught:
+                change(room)
+            assert caught.value.code == "room_misplaced"
+        assert [message.body for message in other.messages()] == ["elsewhere"]
+        assert other.members == ()
+        assert ledger.verify(repair=True).ok
+        assert ledger.archive_room(room).path == "rooms/design-review"
+        assert [found.path for found in ledger.rooms()] == ["rooms/other"]
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS.keys())
