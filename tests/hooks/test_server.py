@@ -244,6 +244,7 @@ def test_records_by_hand_are_refused(pair: Pair) -> None:
         ("rooms/review/notes.txt", "foreign_file"),
         ("rooms/fake/room.json", "foreign_file"),
         ("operations/other/00/00/00000001.jsonl", "foreign_records"),
+        ("rooms/review/messages/Evil/00/00/00000001.jsonl", "foreign_file"),
         ("artifacts/ab/abcd", "foreign_file"),
         ("Rooms/review/notes.txt", "foreign_file"),
         ("Archive", "foreign_file"),

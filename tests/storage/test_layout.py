@@ -12,6 +12,7 @@ from agent_chatroom_ledger.storage.layout import (
     is_ledger,
     is_log,
     is_ours,
+    nobodys_log,
     room_of_log,
 )
 from tests.storage.samples import MESSAGES, OPERATIONS, ROOM, git
@@ -54,6 +55,23 @@ def test_segments_are_logs(path: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("directory", "named"),
+    [
+        ("rooms/a/b/messages/O/00/00", "rooms/a/b/messages/O"),
+        ("rooms/a/operations/o\n", "rooms/a/operations/o\n"),
+        ("operations/con/00", "operations/con"),
+        ("operations/o/00/00", None),
+        ("rooms/a/messages", None),
+        ("rooms/messages/messages/o/00", None),
+        ("rooms/a/view/2026", None),
+        ("artifacts/ab", None),
+    ],
+)
+def test_a_directory_among_logs_that_is_no_origins(directory: str, named: str | None) -> None:
+    assert nobodys_log(directory) == named
+
+
+@pytest.mark.parametrize(
     "path",
     [
         f"{ROOM}/room.json",
@@ -64,6 +82,9 @@ def test_segments_are_logs(path: str) -> None:
         "operations/o/00/00/00/00000001.jsonl",
         "notes/a/messages/o/00/00/00000001.jsonl",
         "00000001.jsonl",
+        "rooms/a/messages/O/00/00/00000001.jsonl",
+        "rooms/a/operations/o\n/00/00/00000001.jsonl",
+        "operations/con/00/00/00000001.jsonl",
     ],
 )
 def test_other_files_are_no_logs(path: str) -> None:

@@ -67,6 +67,18 @@ class CountingTree(WorkTree):
         return super().read(path)
 
 
+def test_only_what_an_origin_may_be_called_is_an_origin(tmp_path: Path) -> None:
+    above = LOG.rpartition("/")[0]
+    for name in ("mbp-3f2a", "ci", "Evil", "a b", "x\n### #9 Root \x1b[31m<b>", "é", "con", "-a"):
+        write_log(tmp_path, 1, f"{above}/{name}")
+    waiting = overlay_of(1, log=f"{above}/late")
+    assert reading.origins(WorkTree(tmp_path), "rooms/a", "messages", waiting) == [
+        "ci",
+        "late",
+        "mbp-3f2a",
+    ]
+
+
 @pytest.mark.parametrize("last", [0, 1, 49, 50, 51, 999, 1000, 1049, 2500])
 def test_every_record_is_read_in_order(tmp_path: Path, last: int) -> None:
     write_log(tmp_path, last)

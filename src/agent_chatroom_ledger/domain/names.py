@@ -288,9 +288,14 @@ def mint_origin(hostname: str, entropy: bytes) -> str:
     return f"{label}-{entropy[:2].hex()}"
 
 
+def is_origin(text: str) -> bool:
+    """Tell whether an origin may be called so: what a foreign commit named otherwise is no log."""
+    return _ORIGIN.fullmatch(text) is not None and text not in RESERVED
+
+
 def check_origin(text: str) -> str:
     """Return an origin as given: 1 to 32 lower-case letters, digits, hyphens, not reserved."""
-    if _ORIGIN.fullmatch(text) is None or text in RESERVED:
+    if not is_origin(text):
         message = f"an origin has 1 to {ORIGIN_CHARS_MAX} lower-case letters, digits and hyphens"
         raise _refuse("origin", message, text, limit=ORIGIN_CHARS_MAX)
     return text

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SCHEMA = 4
+SCHEMA = 5
 WAIT_SECONDS_MAX = 30.0
 _ASKED_MAX = 500  # ids in one question: SQLite takes at least 999 values
 # Tables that a read-only index copies into memory; it leaves the large `records` where it is.

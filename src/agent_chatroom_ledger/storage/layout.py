@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from agent_chatroom_ledger.domain.names import is_origin
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -13,6 +15,7 @@ ATTRIBUTES_FILE = ".gitattributes"
 ROOMS = "rooms"
 OPERATIONS = "operations"
 
+_LOGS = ("messages", OPERATIONS)
 _OURS = ("rooms/", "operations/", "archive/", "artifacts/")
 
 
@@ -136,13 +139,26 @@ def is_ours(path: str) -> bool:
 
 
 def is_log(path: str) -> bool:
-    """Tell whether a path is a segment of a log, whose bytes only grow (invariant 1)."""
+    """Tell whether a path is a segment of an origin's log, whose bytes only grow (invariant 1)."""
     if not path.endswith(".jsonl"):
         return False
     parts = path.split("/")
     if parts[0] == OPERATIONS:
-        return len(parts) == 5
-    return parts[0] == ROOMS and len(parts) > 6 and parts[-5] in ("messages", "operations")
+        return len(parts) == 5 and is_origin(parts[-4])
+    return parts[0] == ROOMS and len(parts) > 6 and parts[-5] in _LOGS and is_origin(parts[-4])
+
+
+def nobodys_log(directory: str) -> str | None:
+    """Return the directory that stands where an origin's log would, under no origin's name.
+
+    ``directory`` is one that holds a file. None when it lies in no such place.
+    """
+    parts = directory.split("/")
+    for depth, part in enumerate(parts[:-1]):
+        # What stands right below `rooms` is a folder or a room, whatever its name.
+        if part in _LOGS and depth != 1 and not is_origin(parts[depth + 1]):
+            return "/".join(parts[: depth + 2])
+    return None
 
 
 def room_of_log(log: str) -> str | None:

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from agent_chatroom_ledger.domain.names import is_origin
 from agent_chatroom_ledger.domain.segments import SUFFIX, directory_of, segment_path
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.limits import FOLDER_DEPTH_MAX
@@ -43,12 +44,16 @@ def room_of(log: str) -> str:
 
 
 def origins(source: Source, room: str, log: str, overlay: Overlay | None = None) -> list[str]:
-    """Return the origins that wrote to a room's log, sorted."""
+    """Return the origins that wrote to a room's log, sorted.
+
+    A directory whose name no origin may have is nobody's log: a commit by hand may name it as it
+    likes, and origins stand in references, in the headers of pages and on terminals (invariant 7).
+    """
     above = f"{room}/{log}" if room else log
     found = {name[:-1] for name in source.names(above) if name.endswith("/")}
     if overlay:
         found.update(overlay.origins(above))
-    return sorted(found)
+    return sorted(filter(is_origin, found))
 
 
 def last_number(source: Source, log: str, overlay: Overlay | None = None) -> int:

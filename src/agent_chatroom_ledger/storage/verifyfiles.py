@@ -8,7 +8,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.storage import files, gitindex
-from agent_chatroom_ledger.storage.layout import is_log, is_ours
+from agent_chatroom_ledger.storage.layout import is_log, is_ours, nobodys_log
 from agent_chatroom_ledger.storage.objects import FILE_MODE
 from agent_chatroom_ledger.storage.roomreader import POLICY_FILE, ROOM_FILE
 from agent_chatroom_ledger.storage.worktree import blob_id
@@ -36,12 +36,14 @@ def check_files(
     """
     entries = _index(layout, found)
     ours: set[str] = set()
+    directories: set[str] = set()
     for path, mode, oid in files_of(objects, objects.commit(main).tree):
         ours.add(path)
         known = entries.pop(path, None) if entries is not None else None
         if not is_ours(path):
             continue  # the user's own file: editing and staging it is his business
         found.count("files")
+        directories.add(path.rpartition("/")[0])
         if entries is not None and (known is None or known[:2] != (mode, oid)):
             found.error("index_differs", f"git's index has another {path} than main", path)
         if mode not in (FILE_MODE, _EXECUTABLE):
@@ -51,6 +53,9 @@ def check_files(
         _check_file(layout, path, oid, trusted, found)
     for path in filter(is_ours, entries or ()):
         found.error("index_differs", f"git's index has {path}, and main has not", path)
+    for directory in sorted(set(filter(None, map(nobodys_log, directories)))):
+        what = f"{directory} has a name that no origin has, so nothing in it is read"
+        found.warning("foreign_log", what, directory)
     _look_for_foreign(layout, ours, found)
 
 

@@ -1,0 +1,100 @@
+"""Logs that a commit by hand puts into a room, under any name and with any bytes.
+
+Every reader shows the same, nothing is forged, and what was really said stays to be read.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_chatroom_ledger import Ledger, inbox
+from agent_chatroom_ledger.exporting import export
+from tests.faults.soundness import git
+from tests.faults.test_hostile import assert_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ROOM = "rooms/design-review"
+SEGMENT = "00/00/00000001.jsonl"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A ledger with one room, one message and one reader."""
+    root = tmp_path / "ledger"
+    with Ledger.open(root, create=True) as ledger:
+        room = ledger.create_room("Design review", members=["Bob"])
+        room.post("Ann", "really said", id="one")
+    return root
+
+
+def plant(root: Path, name: str, change: Callable[[bytes], bytes], log: str = "messages") -> None:
+    """Commit a log by hand: the room's own first segment, changed, under another name."""
+    above = root / ROOM / log
+    segment = next(above.iterdir()) / SEGMENT
+    place = above / name / SEGMENT
+    place.parent.mkdir(parents=True)
+    place.write_bytes(change(segment.read_bytes()))
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "by hand")
+
+
+def another(line: bytes) -> bytes:
+    """Make of the one message another, with an id of its own."""
+    return line.replace(b'"one"', b'"two"').replace(b"really said", b"planted")
+
+
+def everywhere(root: Path) -> dict[str, list[str]]:
+    """Return the bodies that each reader of the present shows."""
+    with Ledger.open(root) as ledger:
+        room = ledger.room(ROOM)
+        room.compile()
+        (unread,) = ledger.consumer("Bob").unread()
+        found = {
+            "messages": [message.body for message in room.messages()],
+            "last": [message.body for message in room.messages(last=10)],
+            "at": [message.body for message in room.messages(at="HEAD")],
+            "unread": [message.body for message in unread.messages()],
+            "inbox": [item.message.body for item in inbox.peek(ledger, "Bob")],
+            "export": [json.loads(line)["body"] for line in export(room, "jsonl")],
+            "md": bodies("".join(export(room, "md"))),
+        }
+    (page,) = (root / ROOM / "view").rglob("*.md")
+    assert_page(page.read_bytes().decode())
+    return {**found, "view": bodies(page.read_bytes().decode())}
+
+
+def bodies(page: str) -> list[str]:
+    return [line[2:] for line in page.split("\n") if line.startswith("> ")]
+
+
+@pytest.mark.parametrize("name", ["x\n### #9 Root \x1b[31m<b>", "Evil", "a b", "ü", "con"])
+def test_a_name_that_no_origin_has_is_nobodys_log(root: Path, name: str) -> None:
+    plant(root, name, another)
+    assert set(map(tuple, everywhere(root).values())) == {("really said",)}
+    with Ledger.open(root) as ledger:
+        ledger.room(ROOM).post("Ann", "more")
+        report = ledger.verify()
+        assert [(issue.code, issue.path) for issue in report.issues] == [
+            ("foreign_log", f"{ROOM}/messages/{name}")
+        ]
+    for command in (["read", "design-review"], ["inbox", "--as", "Bob"], ["verify"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "agent_chatroom_ledger.cli", "--root", str(root), *command],
+            capture_output=True,
+            check=True,
+        )
+        assert b"\x1b" not in done.stdout
+        assert b"### #9 Root" not in [line[:11] for line in done.stdout.split(b"\n")]
+    git(root, "rm", "-rq", f"{ROOM}/messages/{name}")
+    git(root, "commit", "-q", "-m", "gone again")
+    with Ledger.open(root) as ledger:
+        assert ledger.room(ROOM).post("Ann", "still").n == 3
+        assert ledger.verify(full=True).issues == ()
