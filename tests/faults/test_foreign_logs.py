@@ -6,6 +6,7 @@ Every reader shows the same, nothing is forged, and what was really said stays t
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -73,6 +74,26 @@ def everywhere(root: Path) -> dict[str, list[str]]:
 
 def bodies(page: str) -> list[str]:
     return [line[2:] for line in page.split("\n") if line.startswith("> ")]
+
+
+@pytest.mark.broken_on_purpose
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: re.sub(rb'"at":"[^"]*"', b'"at":"2000-01-01T00:00:00.000000Z"', line).replace(
+            b'"message"', b'"MESSAGE"'
+        ),
+        lambda line: re.sub(rb'"at":"[^"]*"', '"at":"üüüü"'.encode(), line),
+        lambda line: re.sub(rb'"at":"[^"]*"', b'"at":"\xff\xfe"', line),
+        lambda line: line.replace(b"really said", b"\xff\xfe"),
+    ],
+    ids=["kind", "time", "bytes of time", "bytes of body"],
+)
+def test_a_line_that_is_no_record_hides_nothing(
+    root: Path, change: Callable[[bytes], bytes]
+) -> None:
+    plant(root, "evil-0001", change)
+    assert set(map(tuple, everywhere(root).values())) == {("really said",)}
 
 
 @pytest.mark.parametrize("name", ["x\n### #9 Root \x1b[31m<b>", "Evil", "a b", "ü", "con"])

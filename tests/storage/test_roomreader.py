@@ -107,6 +107,39 @@ def test_a_line_that_breaks_the_rules_is_skipped_and_a_gap_is_not(root: Path) ->
         reader(root).messages()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        (b'"kind":"message"', b'"kind":"MESSAGE"'),
+        (b'"n":1', b'"n":9'),
+        (b'"at":"2026-11-29T21:27:00.000000Z"', '"at":"2026-11-29T21:27:0é"'.encode()),
+        (b'"at":"2026-11-29T21:27:00.000000Z"', b'"at":"2026-11-29T21:27:0\xff"'),
+        (b'"at":"2026', b'"at":"0000'),
+        (b'"body":"at 0"', b'"body":"\xff"'),
+        (b'"body":"at 0"', b'"data":' + b"[" * 100_000),
+        (b'"at":', b'"at":7,"at":'),
+        (b"}", b""),
+    ],
+)
+def test_what_is_no_record_hides_none_of_the_same_id(
+    root: Path, change: tuple[bytes, bytes]
+) -> None:
+    line = record(1, 0, "same")
+    write(root, "messages/evil", line.replace(*change))
+    assert line.replace(*change) != line
+    found = reader(root)
+    assert refs(found.messages()) == ["1", "1@ci", "2@ci", "2", "3"]
+    assert refs(found.messages(last=3)) == ["2@ci", "2", "3"]
+    assert refs(found.after({"mbp": 1, "ci": 3})) == ["2", "3"]
+
+
+def test_the_last_of_two_ids_in_a_line_is_its_id(root: Path) -> None:
+    twice = record(1, 0, "other").replace(b'"id":"other"', b'"id":"same","id":"other"')
+    write(root, "messages/ab", twice)
+    write(root, "messages/yz", record(1, 7, "x").replace(b'"id":"x"', b'"id":"x","id":"same"'))
+    assert refs(reader(root).messages()) == ["1@ab", "1", "1@ci", "2@ci", "2", "3"]
+
+
 def test_there_is_no_room_without_an_operation(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         reader(tmp_path).state()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from agent_chatroom_ledger.domain.order import merge, merge_reversed
+from agent_chatroom_ledger.domain.order import merge, merge_reversed, order_key
 from agent_chatroom_ledger.domain.projections import state_from_projections
 from agent_chatroom_ledger.domain.records import message_of
 from agent_chatroom_ledger.domain.rooms import fold_room
@@ -29,12 +28,15 @@ ROOM_FILE = "room.json"
 POLICY_FILE = "policy.json"
 VIEW = "view"
 _START: Mapping[str, int] = {}
-_HEAD = re.compile(rb'\{"n":\d+,"id":"([^"\\]*)","at":"([^"\\]*)"')
 
 
-class _Head(msgspec.Struct):
+class _Named(msgspec.Struct):
+    """The one field of a record by which two may be the same."""
+
     id: str
-    at: str
+
+
+_NAMED = msgspec.json.Decoder(_Named)
 
 
 class RoomReader:
@@ -259,27 +261,44 @@ class RoomReader:
                 yield message
 
     def _find_repeated(self) -> frozenset[tuple[str, int]]:
-        # Only the heads of the lines are looked at: bodies are not decoded for this.
-        first: dict[str, tuple[str, str, int]] = {}
-        repeated = set()
+        # Of each line only the id is decoded. Where two have one, both are decoded whole: a line
+        # that is no record must not hide one.
+        first: dict[str, tuple[str, int]] = {}
+        doubtful: dict[str, set[int]] = {}
         for origin in self.origins():
             path = log_path(self.room, MESSAGES, origin)
             for n, line in reading.records(self._source, path, 0, None, self._overlay):
-                match = _HEAD.match(line)
-                if match:
-                    identifier, at = match[1].decode("utf-8", "replace"), match[2].decode("ascii")
-                else:
-                    try:
-                        head = msgspec.json.decode(line, type=_Head)
-                    except msgspec.DecodeError:
-                        continue
-                    identifier, at = head.id, head.at
-                mine = (at, origin, n)
-                other = first.setdefault(identifier, mine)
-                if other is not mine:
-                    first[identifier] = min(other, mine)
-                    repeated.add(max(other, mine)[1:])
+                try:
+                    identifier = _NAMED.decode(line).id
+                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                    continue
+                place = (origin, n)
+                other = first.setdefault(identifier, place)
+                if other is not place:
+                    doubtful.setdefault(other[0], set()).add(other[1])
+                    doubtful.setdefault(origin, set()).add(n)
+        ordered = sorted(
+            (order_key(message), message.id)
+            for origin, numbers in doubtful.items()
+            for message in self._some(origin, numbers)
+        )
+        seen: set[str] = set()
+        repeated = set()
+        for (_, origin, _, n), identifier in ordered:
+            if identifier in seen:
+                repeated.add((origin, n))
+            seen.add(identifier)
         return frozenset(repeated)
+
+    def _some(self, origin: str, numbers: set[int]) -> Iterator[Message]:
+        """Yield the messages of one origin that some numbers have, ascending."""
+        path = log_path(self.room, MESSAGES, origin)
+        held = self._overlay.lines(path) if self._overlay else {}
+        lines = dict(reading.some_records(self._source, path, numbers - held.keys()))
+        lines |= {n: held[n] for n in numbers & held.keys()}
+        for n in sorted(lines):
+            if message := self._decoded(lines[n], origin, n, MESSAGES):
+                yield message
 
 
 def _descending_names(source: Source, directory: str) -> list[str]:
