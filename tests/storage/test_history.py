@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from agent_chatroom_ledger.errors import Conflict, NotFound
@@ -64,6 +65,68 @@ def test_a_time_means_the_newest_commit_at_or_before_it(ledger: Ledger) -> None:
         history.resolve(
             ledger.layout, ledger.objects, lambda: ledger.timeline, message.at - timedelta(days=1)
         )
+
+
+NOT_THERE = (
+    "HEAD~99999999999999999999",
+    "HEAD~" + "9" * 5_000,
+    "HEAD~1" + "0" * 400_000 + "~1",
+    "HEAD~\u0662",
+    "HEAD~\u00b2",
+    "main^99",
+    "a\0b",
+    "HEAD\0",
+    "z" * 300,
+    "z" * 100_000,
+    "z/" * 50_000,
+    "/".join(["z" * 200] * 100),
+    "\udc80",
+    "\ud800~1",
+    "heads",
+    "refs/heads",
+    "refs",
+    "remotes",
+    "main/x",
+    "heads/main/x",
+    "..",
+    "../HEAD",
+    "/etc/passwd",
+    "heads/../../HEAD",
+    "refs//heads/main",
+    "[main]",
+    "",
+    " ",
+    "~",
+    "^",
+    "\x1b[31m\u202ered",
+    "0001-01-01T00:00:00+23:59",
+)
+
+
+@pytest.mark.parametrize("at", NOT_THERE, ids=lambda at: ascii(at[:20]))
+def test_whatever_is_no_commit_is_not_there(ledger: Ledger, at: str) -> None:
+    room = ledger.create_room("Here")
+    with pytest.raises(NotFound) as caught:
+        room.messages(at=at)
+    assert len(caught.value.message) < 400
+    assert caught.value.message.isprintable()
+    assert all(len(str(value)) < 300 for value in caught.value.fields.values())
+    msgspec.json.encode(caught.value.as_dict())
+
+
+def test_what_means_a_commit_is_found(ledger: Ledger, git: Git) -> None:
+    ledger.create_room("Here").post("Ann", "one")
+    ledger.flush()
+    main = refs.read_main(ledger.layout)
+    before = git(ledger.root, "rev-parse", "main~2").strip()
+    git(ledger.root, "tag", "-a", "-m", "noted", "v1", "main")
+    git(ledger.root, "branch", "side/one", "main")
+    for at in ("HEAD", "@", "main", "heads/main", "refs/heads/main", "v1", "side/one", main[:12]):
+        assert ledger.commit_at(at) == main
+        assert ledger.commit_at(f"{at}~0") == main
+        assert ledger.commit_at(f"{at}~2") == ledger.commit_at(f"{at}^~01") == before
+    git(ledger.root, "pack-refs", "--all")
+    assert ledger.commit_at("side/one") == main
 
 
 def test_an_ambiguous_beginning_of_an_id_is_a_conflict(ledger: Ledger) -> None:

@@ -48,6 +48,16 @@ def test_a_ref_is_read_loose_and_packed(place: Layout, commits: list[str]) -> No
     assert refs.read_ref(place, "refs/heads/mai") == NO_OBJECT
 
 
+def test_a_directory_of_refs_is_no_ref(place: Layout, commits: list[str]) -> None:
+    git(place.root, "update-ref", "refs/heads/a/b", commits[0])
+    for name in ("refs/heads/a", "refs/heads", "refs/heads/a/b/c", f"refs/heads/{'x' * 300}"):
+        assert refs.read_ref(place, name) == NO_OBJECT
+    # git leaves the directory behind, and a packed ref may be called as it is.
+    (place.git / "refs/heads/a/b").unlink()
+    (place.git / "packed-refs").write_text(f"{commits[1]} refs/heads/a\n", encoding="ascii")
+    assert refs.read_ref(place, "refs/heads/a") == commits[1]
+
+
 @pytest.mark.parametrize("data", [b"", b"\0" * 41, b"no id\n"])
 def test_a_damaged_ref_is_corrupt_and_not_missing(place: Layout, data: bytes) -> None:
     (place.git / MAIN).write_bytes(data)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from math import floor
 from typing import TYPE_CHECKING, Any
 
-from agent_chatroom_ledger.domain.display import one_line
+from agent_chatroom_ledger.domain.display import one_line, shown
 from agent_chatroom_ledger.errors import Conflict, Corrupt, InvalidInput, NotFound
 from agent_chatroom_ledger.storage import refs
 from agent_chatroom_ledger.storage.layout import is_log
@@ -34,9 +34,13 @@ _BLOB = 3
 _SUBMODULE_MODE = 0o160000
 PATCH_BYTES_MAX = 1_048_576
 _HEX = re.compile(r"[0-9a-f]{4,40}\Z")
-_STEPS = re.compile(r"(?P<base>[^~^]+)(?P<steps>(?:~\d*|\^)*)\Z")
+_STEPS = re.compile(r"(?P<base>[^~^]+)(?P<steps>(?:~\d*|\^)*)\Z", re.ASCII)
+# No history has more commits than a number of so many digits.
+_STEP_DIGITS_MAX = 10
+# What git lets no ref be called (git check-ref-format), and half a character.
+_NO_REF = re.compile(r"[\0- \x7f:?*\[\\\ud800-\udfff]|\.\.|//|^/|/\Z")
 _TRAILER = re.compile(r"([A-Z][A-Za-z-]*): (.*)\Z")
-_REF_PLACES = ("{}", "refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}")
+_REF_PLACES = ("refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +267,8 @@ def resolve(
 
     A revision is a branch, a tag, an id or the beginning of one, with ``~n`` and ``^`` after it;
     a time (aware, or ISO text with its zone) means the newest commit of main at or before it.
-    Raises NotFound for one that is not there, Conflict for an ambiguous beginning of an id.
+    Raises NotFound for one that is not there, whatever its text may be, and Conflict for an
+    ambiguous beginning of an id.
     """
     if isinstance(at, datetime):
         return _commit_at(layout, objects, timeline, at)
@@ -274,21 +279,28 @@ def resolve(
             when = datetime.fromisoformat(at.strip())
         except ValueError:
             raise NotFound(
-                f"There is no commit {at[:80]!r}: it is no branch, no tag, no commit's id or the "
+                f"There is no commit {shown(at)!r}: it is no branch, no tag, no commit's id or the "
                 "beginning of one, and no time.",
-                at=at[:200],
+                at=shown(at),
             ) from None
         return _commit_at(layout, objects, timeline, when)
-    for step in re.findall(r"~\d*|\^", match["steps"]):
-        count = 1 if step in {"^", "~"} else int(step[1:])
+    for step in re.findall(r"~[0-9]*|\^", match["steps"]):
+        digits = step[1:].lstrip("0")
+        if len(digits) > _STEP_DIGITS_MAX:
+            raise _too_short(at)
+        count = 1 if step in {"^", "~"} else int(digits or "0")
         if count > WALKED_MAX and (far := timeline().ancestor(oid, count)):
             oid, count = far, 0
         for _ in range(count):
             parents = objects.commit(oid).parents
             if not parents:
-                raise NotFound(f"There is no commit {at[:80]!r}: history is shorter.", at=at[:200])
+                raise _too_short(at)
             oid = parents[0]
     return objects.commit(oid).oid
+
+
+def _too_short(at: str) -> NotFound:
+    return NotFound(f"There is no commit {shown(at)!r}: history is shorter.", at=shown(at))
 
 
 def _commit_at(
@@ -312,18 +324,21 @@ def _base(layout: Layout, objects: Objects, name: str) -> str | None:
     if name in {"HEAD", "@"}:
         named = refs.head(layout)
         found = named if _HEX.match(named) and len(named) == len(NO_COMMIT) else None
-        found = found or refs.read_ref(layout, named)
+        found = found or _ref(layout, named)
         return None if found == NO_COMMIT else _peeled(objects, found)
-    if ".." not in name and not name.startswith("/") and name:
-        for place in _REF_PLACES[1:]:
-            found = refs.read_ref(layout, place.format(name.removeprefix("refs/")))
-            if found != NO_COMMIT:
-                return _peeled(objects, found)
+    for place in _REF_PLACES:
+        found = _ref(layout, place.format(name.removeprefix("refs/")))
+        if found != NO_COMMIT:
+            return _peeled(objects, found)
     if not _HEX.match(name):
         return None
     if len(name) == len(NO_COMMIT):
         return _peeled(objects, name) if objects.has(name) else None
     return _abbreviated(layout, objects, name)
+
+
+def _ref(layout: Layout, name: str) -> str:
+    return NO_COMMIT if _NO_REF.search(name) else refs.read_ref(layout, name)
 
 
 def _abbreviated(layout: Layout, objects: Objects, name: str) -> str | None:

@@ -8,6 +8,7 @@ they are known as ours after any kill or power cut.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import time
@@ -35,10 +36,20 @@ def _packed(layout: Layout, name: str) -> str | None:
     return found.group(1).decode() if found else None
 
 
+def _loose(layout: Layout, name: str) -> bytes | None:
+    try:
+        return files.read_bytes(f"{layout.git}/{name}")
+    except OSError as error:
+        # Refs lie below this name, a ref lies above it, or no file can be called so.
+        if error.errno in {errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG}:
+            return None
+        raise
+
+
 def read_ref(layout: Layout, name: str) -> str:
     """Return the id that a ref names, the zero id when there is no such ref."""
     for _ in range(3):
-        data = files.read_bytes(f"{layout.git}/{name}")
+        data = _loose(layout, name)
         if data is not None:
             found = _OID.match(data)
             if found is None:
