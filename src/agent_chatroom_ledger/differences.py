@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.room import Room
 
 _VERSIONS = "versions"
-_VERSION_FILE = re.compile(r"(?P<origin>[^/]+)/\d+/\d+/(?P<n>\d+)\.json\Z", re.ASCII)
+_VERSION_FILE = re.compile(r"(?P<origin>[^/]+)/\d+/\d+/(?P<n>\d{1,8})\.json\Z", re.ASCII)
 
 
 class VersionChange(msgspec.Struct, frozen=True):

@@ -188,6 +188,8 @@ def test_settings_are_shown_set_and_unset(ask: Ask, invoke: Invoke, root: Path) 
     assert refused["error"]["code"] == "bad_setting"
     assert "from 5 to 10000" in refused["error"]["message"]
     assert invoke("config", "set", "colour", "1").exit_code == 1
+    for number in ("²", "٣", "9" * 5_000, "-"):
+        assert ask("config", "set", "poll_ms", number)["error"]["code"] == "bad_setting"
     assert "no limit  default" in invoke("config").stdout
 
 

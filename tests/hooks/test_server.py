@@ -257,6 +257,16 @@ def test_the_ledgers_own_files_are_not_for_hands(pair: Pair, path: str, code: st
     refused(pair, code)
 
 
+@pytest.mark.parametrize("number", ["²", "9" * 5_000])
+def test_what_is_no_number_in_a_trailer_is_text(pair: Pair, number: str) -> None:
+    message = f"by hand\n\nFrame: {number}\n"
+    git(pair.copy, "commit", "-q", "--allow-empty", "-m", message)
+    taken(pair)
+    message = f"by hand\n\nMessage: {number}@other\nRecord: x\nFrame: 1\n"
+    git(pair.copy, "commit", "-q", "--allow-empty", "-m", message)
+    refused(pair, "bad_commit")
+
+
 def test_a_link_in_the_place_of_a_log_is_refused(pair: Pair) -> None:
     segment = pair.segment()
     segment.unlink()

@@ -37,6 +37,19 @@ def test_no_body_forges_what_a_commit_says(ledger: Ledger, body: str) -> None:
     assert entry.kinds == ("message",)
 
 
+@pytest.mark.parametrize("number", ["²", "٣", "-1", "x", "9" * 5_000])
+def test_a_frame_that_somebody_made_up_is_none(ledger: Ledger, git: Git, number: str) -> None:
+    ledger.create_room("Here").post("Ann", "one")
+    ledger.flush()
+    message = f"by hand\n\nFrame: {number}\n"
+    git(ledger.root, "commit", "-q", "--allow-empty", "-m", message)
+    assert ledger.timeline.behind() >= 0
+    assert next(iter(ledger.log())).frame is None
+    later = datetime.now(UTC) + timedelta(seconds=5)
+    assert ledger.commit_at(later) == refs.read_main(ledger.layout)
+    assert ledger.timeline.behind() == 0
+
+
 def test_history_is_walked_newest_first_through_merges(ledger: Ledger, git: Git) -> None:
     ledger.create_room("Here").post("Ann", "one")
     ledger.flush()

@@ -79,6 +79,20 @@ def test_only_what_an_origin_may_be_called_is_an_origin(tmp_path: Path) -> None:
     ]
 
 
+def test_names_that_only_look_like_numbers_are_passed_over(tmp_path: Path) -> None:
+    write_log(tmp_path, 120)
+    for name in ("²", "00/²", "٣", "0", "9" * 200, "00/00/" + "9" * 100):
+        (tmp_path / LOG / name).mkdir()
+    for name in ("0000000².jsonl", "0000005\u0661.jsonl", "00000000.jsonl", "-0000001.jsonl"):
+        (tmp_path / LOG / "00/00" / name).write_bytes(line(1))
+    tree = WorkTree(tmp_path)
+    assert [n for n, _ in reading.records(tree, LOG)] == list(range(1, 121))
+    assert reading.segments(tree, LOG) == [1, 51, 101]
+    assert reading.last_number(tree, LOG) == 120
+    assert reading.record(tree, LOG, 1) == line(1)
+    assert [n for n, _ in reading.last_records(tree, LOG, 2)] == [119, 120]
+
+
 @pytest.mark.parametrize("last", [0, 1, 49, 50, 51, 999, 1000, 1049, 2500])
 def test_every_record_is_read_in_order(tmp_path: Path, last: int) -> None:
     write_log(tmp_path, last)

@@ -149,7 +149,13 @@ def test_there_is_no_room_without_an_operation(tmp_path: Path) -> None:
 
 
 def test_pages_are_in_the_order_of_days_and_numbers(root: Path) -> None:
-    names = ["2025/12-31.0.md", "2026/01-02.0.md", "2026/01-02.2.md", "2026/01-02.10.md"]
+    names = [
+        "2025/12-31.0.md",
+        "2026/01-02.².md",
+        "2026/01-02.0.md",
+        "2026/01-02.2.md",
+        "2026/01-02.10.md",
+    ]
     for name in names:
         path = root / ROOM / "view" / name
         path.parent.mkdir(parents=True, exist_ok=True)

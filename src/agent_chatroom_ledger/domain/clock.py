@@ -13,11 +13,13 @@ from typing import Final
 from agent_chatroom_ledger.domain.display import shown
 from agent_chatroom_ledger.errors import InvalidInput
 
-TIME_PATTERN: Final = r"^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d\.\d{6}Z\Z"
+TIME_PATTERN: Final = (
+    r"^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{6}Z\Z"
+)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_TIME: Final = re.compile(TIME_PATTERN, re.ASCII)
+_TIME: Final = re.compile(TIME_PATTERN)
 _AGO: Final = re.compile(r"(\d{1,6})\s*([smhdw])(?:\s+ago)?", re.ASCII)
 _AGO_UNITS: Final = {
     "s": timedelta(seconds=1),

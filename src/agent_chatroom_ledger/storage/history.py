@@ -11,6 +11,7 @@ from math import floor
 from typing import TYPE_CHECKING, Any
 
 from agent_chatroom_ledger.domain.display import one_line, shown
+from agent_chatroom_ledger.domain.numerals import decimal
 from agent_chatroom_ledger.errors import Conflict, Corrupt, InvalidInput, NotFound
 from agent_chatroom_ledger.storage import refs
 from agent_chatroom_ledger.storage.layout import is_log
@@ -217,7 +218,6 @@ def entry_of(commit: CommitInfo, patch: str | None = None) -> LogEntry:
     named: dict[str, list[str]] = {}
     for key, value in trailers(commit.message):
         named.setdefault(key, []).append(value)
-    frame = named.get("Frame", [""])[-1]
     return LogEntry(
         commit=commit.oid,
         at=datetime.fromtimestamp(commit.committer_seconds, UTC),
@@ -230,7 +230,7 @@ def entry_of(commit: CommitInfo, patch: str | None = None) -> LogEntry:
         messages=tuple(named.get("Message", ())),
         operations=tuple(named.get("Operation", ())),
         records=tuple(named.get("Record", ())),
-        frame=int(frame) if frame.isdigit() else None,
+        frame=decimal(named.get("Frame", [""])[-1]),
         requested_by=named.get("Requested-by", [""])[-1],
         reason=named.get("Reason", [""])[-1],
         patch=patch,

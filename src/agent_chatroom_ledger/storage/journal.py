@@ -26,6 +26,7 @@ from agent_chatroom_ledger.domain.frames import (
     encode_frame,
     encode_header,
 )
+from agent_chatroom_ledger.domain.numerals import decimal
 from agent_chatroom_ledger.errors import Busy, Corrupt
 from agent_chatroom_ledger.storage import failpoints, files
 from agent_chatroom_ledger.storage.locks import FileLock
@@ -52,7 +53,8 @@ def generations(layout: Layout) -> list[int]:
         names = os.listdir(layout.journal)
     except FileNotFoundError:
         return []
-    return sorted(int(name) for name in names if len(name) == 16 and name.isdigit())
+    found = (decimal(name) for name in names if len(name) == 16)
+    return sorted(generation for generation in found if generation is not None)
 
 
 class Scan(msgspec.Struct):

@@ -10,6 +10,7 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING
 
+from agent_chatroom_ledger.domain.numerals import decimal
 from agent_chatroom_ledger.storage import files
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ def read(layout: Layout) -> list[OwnPack]:
                 pack.name: dataclasses.replace(pack, synced=True) for pack in fresh.values()
             }
             fresh.clear()
-        elif len(name) == 40 and commits.isdigit():
+        elif len(name) == 40 and (count := decimal(commits)) is not None:
             # One that was stored again is as durable as it was then.
             durable.pop(name, None)
-            fresh[name] = OwnPack(name, int(commits), synced=False)
+            fresh[name] = OwnPack(name, count, synced=False)
     return [*durable.values(), *fresh.values()]
 
 

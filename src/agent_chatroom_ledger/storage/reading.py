@@ -13,7 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.domain.names import is_origin
-from agent_chatroom_ledger.domain.segments import SUFFIX, directory_of, segment_path
+from agent_chatroom_ledger.domain.numerals import decimal
+from agent_chatroom_ledger.domain.segments import SUFFIX, directory_of, in_order, segment_path
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.limits import FOLDER_DEPTH_MAX
 
@@ -253,17 +254,17 @@ def _segment(source: Source, log: str, first: int) -> list[bytes]:
 
 def _segments_in(source: Source, log: str, directory: str) -> list[int]:
     found = [
-        int(name[:8])
+        first
         for name in source.names(f"{log}/{directory}")
-        if len(name) == _NAME_CHARS and name.endswith(SUFFIX) and name[:8].isdigit()
+        if len(name) == _NAME_CHARS and name.endswith(SUFFIX) and (first := decimal(name[:8]))
     ]
     found.sort()
     return found
 
 
 def _levels(source: Source, directory: str) -> list[str]:
-    found = [name[:-1] for name in source.names(directory) if name.endswith("/")]
-    return sorted((name for name in found if name.isdigit()), key=int)
+    found = in_order(name for name in source.names(directory) if name.endswith("/"))
+    return [name[:-1] for name in found]
 
 
 def _segments_ascending(source: Source, log: str, n: int) -> Iterator[int]:

@@ -16,6 +16,7 @@ import msgspec
 from agent_chatroom_ledger.domain.clock import from_micros
 from agent_chatroom_ledger.domain.frames import Frame, FrameRecord, ViewMark
 from agent_chatroom_ledger.domain.names import check_origin
+from agent_chatroom_ledger.domain.numerals import decimal
 from agent_chatroom_ledger.domain.pages import parse_header
 from agent_chatroom_ledger.domain.policy import ranges_of
 from agent_chatroom_ledger.domain.records import decode_record
@@ -79,13 +80,14 @@ def claims_of(message: str) -> Claims | None:
         elif key in _RECORDS:
             what, ref = _RECORDS[key], value
         elif key == "Record":
-            n, _, origin = ref.partition("@")
-            if not n.isascii() or not n.isdigit() or not origin:
+            number, _, origin = ref.partition("@")
+            n = decimal(number)
+            if n is None or not origin:
                 raise InvalidInput(f"the trailers name a record {value[:80]!r} without its number")
-            records.append(Claim(room, what, int(n), check_origin(origin), value))
+            records.append(Claim(room, what, n, check_origin(origin), value))
             room, what, ref = "", "", ""
-        elif key == "Frame" and value.isascii() and value.isdigit():
-            frame = int(value)
+        elif key == "Frame" and (named := decimal(value)) is not None:
+            frame = named
         elif key in request:
             request[key] = value
     if frame == 0 and (records or ref):

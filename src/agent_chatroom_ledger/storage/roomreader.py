@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agent_chatroom_ledger.domain.numerals import decimal
 from agent_chatroom_ledger.domain.order import merge, merge_reversed, order_key
 from agent_chatroom_ledger.domain.projections import state_from_projections
 from agent_chatroom_ledger.domain.records import message_of
@@ -308,5 +309,5 @@ def _descending_names(source: Source, directory: str) -> list[str]:
 
 def _page_order(name: str) -> tuple[str, int, str]:
     day, _, rest = name.partition(".")
-    number = rest.removesuffix(".md")
-    return (day, int(number) if number.isdigit() else -1, name)
+    number = decimal(rest.removesuffix(".md"))
+    return (day, -1 if number is None else number, name)

@@ -12,6 +12,7 @@ from zlib import crc32
 
 import msgspec
 
+from agent_chatroom_ledger.domain.numerals import decimal
 from agent_chatroom_ledger.storage import failpoints, files
 
 if TYPE_CHECKING:
@@ -38,11 +39,12 @@ def _parse(data: bytes | None) -> State | None:
         return None
     text, _, _ = data.partition(b"\n")
     parts = text.decode("ascii", "replace").split(" ")
-    if len(parts) != _PARTS or not parts[1].isdigit():
+    frame = decimal(parts[1]) if len(parts) == _PARTS else None
+    if frame is None:
         return None
     if parts[3] != f"{crc32(text[: text.rindex(b' ')]):08x}":
         return None
-    return State(parts[0], int(parts[1]), parts[2])
+    return State(parts[0], frame, parts[2])
 
 
 def write_state(layout: Layout, state: State) -> None:

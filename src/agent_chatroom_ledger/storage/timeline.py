@@ -33,7 +33,7 @@ _HEAD = re.compile(
     rb"tree [0-9a-f]{40}\n((?:parent [0-9a-f]{40}\n)*)author [^\n]*\ncommitter [^\n]*> (-?\d+) "
 )
 _ROOM = re.compile(rb"\nRoom: ([^\n]*)(?=\n)")
-_FRAME = re.compile(rb"\nFrame: (\d+)(?=\n)")
+_FRAME = re.compile(rb"\nFrame: (\d{1,18})(?=\n)")
 _DDL = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE commits (place INTEGER PRIMARY KEY, oid BLOB NOT NULL UNIQUE,

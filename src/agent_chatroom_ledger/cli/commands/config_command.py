@@ -9,6 +9,7 @@ import click
 from agent_chatroom_ledger.cli.options import common
 from agent_chatroom_ledger.cli.output import path_text
 from agent_chatroom_ledger.cli.terminal import plain, table
+from agent_chatroom_ledger.domain.numerals import decimal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +67,8 @@ def _value(text: str) -> bool | int | str:
     """Read a value as TOML has it, but for the quotes of a word."""
     if text in {"true", "false"}:
         return text == "true"
-    return int(text) if text.isascii() and text.removeprefix("-").isdigit() else text
+    number = decimal(text.removeprefix("-"))
+    return text if number is None else -number if text.startswith("-") else number
 
 
 def _show(session: Session, ledger: Ledger) -> None:
