@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from agent_chatroom_ledger.domain.clock import SECONDS_MAX
 from agent_chatroom_ledger.errors import Conflict, NotFound
 from agent_chatroom_ledger.storage import history, refs
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agent_chatroom_ledger import Ledger
     from tests.conftest import Git
 
@@ -35,6 +38,45 @@ def test_no_body_forges_what_a_commit_says(ledger: Ledger, body: str) -> None:
     assert entry.records == (message.id,)
     assert entry.frame != 1
     assert entry.kinds == ("message",)
+
+
+@pytest.mark.parametrize(
+    ("moment", "shown"),
+    [
+        ("253402300799 +0000", "9999-12-31T23:59:59Z"),
+        ("253402300800 +0000", "9999-12-31T23:59:59Z"),
+        ("99999999999999999 +0000", "9999-12-31T23:59:59Z"),
+        ("9223372036854775808 +0000", "1970-01-01T00:00:00Z"),
+        ("9" * 4_000 + " +0000", "1970-01-01T00:00:00Z"),
+        ("-1 +0000", "1970-01-01T00:00:00Z"),
+        ("-99999999999999 +0000", "1970-01-01T00:00:00Z"),
+        ("12 +99999999", "1970-01-01T00:00:12Z"),
+    ],
+    ids=lambda value: value[:24],
+)
+def test_a_commit_of_any_time_is_shown(
+    ledger: Ledger, git: Git, tmp_path: Path, moment: str, shown: str
+) -> None:
+    room = ledger.create_room("Here")
+    room.post("Ann", "one")
+    ledger.flush()
+    root, main = ledger.root, refs.read_main(ledger.layout)
+    tree = git(root, "rev-parse", "main^{tree}").strip()
+    who = f"A Person <a@example.invalid> {moment}"
+    (tmp_path / "commit").write_text(
+        f"tree {tree}\nparent {main}\nauthor {who}\ncommitter {who}\n\nodd\n\nRoom: {room.path}\n",
+        encoding="utf-8",
+    )
+    made = git(root, "hash-object", "-t", "commit", "-w", "--literally", str(tmp_path / "commit"))
+    git(root, "update-ref", "refs/heads/main", made.strip())
+    entry = next(iter(ledger.log()))
+    assert (entry.subject, entry.as_dict()["at"]) == ("odd", shown)
+    assert entry.as_dict()["said_at"] == shown
+    assert made.strip() in {found.commit for found in ledger.log(room)}
+    assert made.strip() in ledger.timeline.touching(room.path)
+    assert ledger.timeline.commit_at(SECONDS_MAX)
+    assert [message.body for message in room.messages(at="HEAD")] == ["one"]
+    assert room.post("Ann", "two").n == 2
 
 
 @pytest.mark.parametrize("number", ["²", "٣", "-1", "x", "9" * 5_000])

@@ -17,6 +17,9 @@ TIME_PATTERN: Final = (
     r"^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{6}Z\Z"
 )
 
+# The last second that a datetime can hold.
+SECONDS_MAX: Final = 253_402_300_799
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _TIME: Final = re.compile(TIME_PATTERN)

@@ -17,6 +17,8 @@ import traceback
 import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
+from agent_chatroom_ledger.domain.clock import SECONDS_MAX
+from agent_chatroom_ledger.domain.numerals import decimal
 from agent_chatroom_ledger.errors import Busy, Corrupt
 from agent_chatroom_ledger.storage import files
 from agent_chatroom_ledger.storage.refs import NO_OBJECT as NO_OBJECT  # noqa: PLC0414 - offered to importers from here
@@ -42,7 +44,7 @@ _TREE_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True)
 class CommitInfo:
-    """What a commit says, as text."""
+    """What a commit says, as text; its times are seconds since 1970 that a datetime can hold."""
 
     oid: str
     tree: str
@@ -96,11 +98,10 @@ def parse_tree(data: bytes) -> list[TreeEntry]:
 def _ident(line: str) -> tuple[str, str, int]:
     name, _, rest = line.partition(" <")
     email, _, moment = rest.rpartition("> ")
-    try:
-        seconds = int(moment.split(" ")[0])
-    except ValueError:
-        seconds = 0
-    return name, email, seconds
+    # A commit by hand may say anything. git too takes what is no number, is before 1970 or does not
+    # fit for 1970; what is beyond the year 9999 is the end of that year.
+    seconds = decimal(moment.partition(" ")[0]) or 0
+    return name, email, min(seconds, SECONDS_MAX)
 
 
 def parse_commit(oid: str, data: bytes) -> CommitInfo:

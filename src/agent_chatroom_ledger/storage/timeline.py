@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SCHEMA = "1"
 _HEAD = re.compile(
-    rb"tree [0-9a-f]{40}\n((?:parent [0-9a-f]{40}\n)*)author [^\n]*\ncommitter [^\n]*> (-?\d+) "
+    rb"tree [0-9a-f]{40}\n((?:parent [0-9a-f]{40}\n)*)author [^\n]*\ncommitter [^\n]*> (\d{1,10}) "
 )
 _ROOM = re.compile(rb"\nRoom: ([^\n]*)(?=\n)")
 _FRAME = re.compile(rb"\nFrame: (\d{1,18})(?=\n)")
@@ -234,7 +234,7 @@ class Timeline:
             head = _HEAD.match(data)
             parents: tuple[str, ...] = ()
             if head is None:
-                # A commit that another tool has laid out in its own way.
+                # A commit that another tool has laid out in its own way, or of an odd time.
                 info = self._objects.as_commit(oid, data)
                 parents, seconds = info.parents, info.committer_seconds
             else:
