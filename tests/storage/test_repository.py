@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from agent_chatroom_ledger.domain.clock import from_micros
 from agent_chatroom_ledger.domain.drafts import Draft
 from agent_chatroom_ledger.errors import Busy, Conflict, Corrupt, Forbidden, InvalidInput, NotFound
 from agent_chatroom_ledger.storage import journal, repository
@@ -217,8 +218,28 @@ def test_a_clone_mints_an_origin_of_its_own_and_begins_after_what_it_holds(
     )
     # A commit has whole seconds: the next record comes after everything it may hold.
     newest = int(git(layout.root, "log", "-1", "--format=%ct"))
-    assert repository.from_micros((newest + 1) * 1_000_000) == header.newest_at
+    assert from_micros((newest + 1) * 1_000_000) == header.newest_at
     git(tmp_path / "clone", "fsck", "--full", "--strict")
+
+
+@pytest.mark.parametrize("seconds", [4_000_000_000, 253_402_300_799, 253_402_300_800, 0])
+def test_a_clone_begins_after_the_ledgers_newest_commit_whatever_others_clocks_said(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    with_writer(layout, "one")
+    newest = int(git(layout.root, "log", "-1", "--format=%ct"))
+    monkeypatch.setenv("GIT_COMMITTER_DATE", f"@{seconds} +0000")
+    git(layout.root, "commit", "-q", "--allow-empty", "-m", "by hand")
+    monkeypatch.delenv("GIT_COMMITTER_DATE")
+    git(tmp_path, "clone", "-q", str(layout.root), "clone")
+    clone = repository.open_layout(tmp_path / "clone")
+    prepared(clone)
+    follower = journal.Follower(clone)
+    follower.new_frames()
+    assert follower.header is not None
+    assert follower.header.newest_at == from_micros((newest + 1) * 1_000_000)
+    follower.close()
+    with_writer(clone, "two")
 
 
 def with_writer(layout: Layout, body: str) -> str:

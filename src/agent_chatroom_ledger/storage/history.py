@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from math import floor
 from typing import TYPE_CHECKING, Any
 
+from agent_chatroom_ledger.domain.clock import SECONDS_MAX, from_micros
 from agent_chatroom_ledger.domain.display import one_line, shown
 from agent_chatroom_ledger.domain.numerals import decimal
 from agent_chatroom_ledger.errors import Conflict, Corrupt, InvalidInput, NotFound
@@ -146,6 +147,21 @@ def commit_of(
         if trailer in commit.message:
             return commit
     return None
+
+
+def ledgers_time(objects: Objects, tip: str) -> str:
+    """Return a time, in the stored form, after all that the newest commit of the ledger's tells.
+
+    What somebody committed with git has the time of that clock, and binds nobody: a record of ours
+    that went on from a wrong one would bind all others.
+    """
+    from agent_chatroom_ledger.storage.commits import LEDGER_NAME
+
+    found = (commit for commit in walk(objects, tip) if commit.committer == LEDGER_NAME)
+    newest = next(found, None)
+    # A second on: the commit's time is cut to whole seconds, the record's was not.
+    seconds = 0 if newest is None else newest.committer_seconds + 1
+    return from_micros(min(seconds, SECONDS_MAX) * 1_000_000)
 
 
 def walk(objects: Objects, tip: str, until: str | None = None) -> Iterator[CommitInfo]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.domain import rooms as room_fold
-from agent_chatroom_ledger.domain.clock import from_micros, to_micros
+from agent_chatroom_ledger.domain.clock import to_micros
 from agent_chatroom_ledger.domain.frames import Header
 from agent_chatroom_ledger.domain.records import decode_record, message_of
 from agent_chatroom_ledger.errors import Corrupt
@@ -30,6 +30,7 @@ from agent_chatroom_ledger.storage.commits import (
     add_commit,
     commit_bytes,
 )
+from agent_chatroom_ledger.storage.history import ledgers_time
 from agent_chatroom_ledger.storage.layout import ATTRIBUTES_FILE, LEDGER_FILE, is_log, is_ours
 from agent_chatroom_ledger.storage.objects import NO_OBJECT, Objects
 from agent_chatroom_ledger.storage.packs import PackBuilder
@@ -89,7 +90,7 @@ def _mend_journal(layout: Layout, done: list[str]) -> None:
         main = refs.read_main(layout)
         tree = CommitTree(objects, main)
         newest = max(frames, default=0)
-        at = from_micros((objects.commit(main).committer_seconds + 1) * 1_000_000)
+        at = ledgers_time(objects, main)
         if scan.header is not None:
             at = max(at, scan.header.newest_at)
         lost: list[str] = []

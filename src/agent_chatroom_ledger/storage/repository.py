@@ -391,16 +391,16 @@ def _has_mark(layout: Layout) -> bool:
 
 
 def _first_generation(layout: Layout, objects: Objects, origin: str) -> None:
+    from agent_chatroom_ledger.storage.history import ledgers_time  # once in a clone's life
+
     refs.require_head_on_main(layout)
     base = refs.read_main(layout)
-    commit = objects.commit(base)
     own = journal.Journal(layout)
     with own.lock:
         header = Header(
             generation=1,
             base=base,
-            # A second on: the commit's time is cut to whole seconds, the record's was not.
-            newest_at=from_micros((commit.committer_seconds + 1) * 1_000_000),
+            newest_at=ledgers_time(objects, base),
             last_frame=0,
             commit_format=1,
             origin=origin,
