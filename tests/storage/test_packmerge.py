@@ -12,13 +12,13 @@ from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.storage import failpoints, packlist, packmerge, packs
 from agent_chatroom_ledger.storage.commits import add_commit, commit_bytes
 from agent_chatroom_ledger.storage.objects import NO_OBJECT, Objects
-from agent_chatroom_ledger.storage.packmerge import merge_small_packs
+from agent_chatroom_ledger.storage.packmerge import merge_all, merge_small_packs
 from agent_chatroom_ledger.storage.packs import PackBuilder
 from agent_chatroom_ledger.storage.trees import TreeEditor
 from tests.storage.samples import all_objects, empty_place, git
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from agent_chatroom_ledger.storage.layout import Layout
@@ -157,8 +157,9 @@ def test_what_somebody_protects_is_left_alone(place: Layout, store: Store) -> No
     git(place.root, "fsck", "--full", "--strict")
 
 
+@pytest.mark.parametrize("merge", [merge_small_packs, merge_all])
 def test_what_a_chain_of_multi_pack_indexes_lists_is_left_alone(
-    place: Layout, store: Store
+    place: Layout, store: Store, merge: Callable[[Layout], object]
 ) -> None:
     """As git 2.47 writes them with `--incremental`; only the names matter to us."""
     listed = store()
@@ -167,7 +168,7 @@ def test_what_a_chain_of_multi_pack_indexes_lists_is_left_alone(
     (chain / "multi-pack-index-0.midx").write_bytes(b"MIDX\0pack-%s.idx\0" % listed.encode())
     for _ in range(packmerge.SINGLES_MAX):
         store()
-    merge_small_packs(place)
+    merge(place)
     assert listed in names(place)
     assert len(names(place)) == 2
 

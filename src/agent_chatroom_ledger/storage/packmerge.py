@@ -108,7 +108,7 @@ def merge_all(layout: Layout) -> int:
 
 def _merge_some(layout: Layout) -> bool:
     own = packlist.read(layout)
-    listed = files.read_bytes(f"{layout.packs}/multi-pack-index") or b""
+    listed = _listed_by_git(layout)
     classes: dict[int, list[OwnPack]] = defaultdict(list)
     for pack in own:
         there = os.path.exists(f"{layout.packs}/pack-{pack.name}.idx")
