@@ -75,6 +75,30 @@ def test_damaged_lines_are_skipped(place: Layout) -> None:
     assert packlist.read(place) == [OwnPack(name(2), 7, synced=False)]
 
 
+def test_a_note_is_not_lost_on_half_of_the_one_before(place: Layout) -> None:
+    """A full disk takes as much of a line as there is room for, and then there is room again."""
+    notes = Notes(place)
+
+    def tear() -> None:
+        with place.own_packs.open("ab") as stream:
+            stream.write(b"abc")
+
+    tear()
+    notes.note(name(1), 1)
+    tear()
+    packlist.note(place, name(2), 1)
+    tear()
+    packlist.note_synced(place)
+    tear()
+    notes.note(name(3), 1)
+    notes.close()
+    assert packlist.read(place) == [
+        OwnPack(name(1), 1, synced=True),
+        OwnPack(name(2), 1, synced=True),
+        OwnPack(name(3), 1, synced=False),
+    ]
+
+
 def test_a_pack_that_was_stored_twice_is_listed_once_and_is_as_durable_as_the_last(
     place: Layout,
 ) -> None:

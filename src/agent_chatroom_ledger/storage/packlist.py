@@ -1,7 +1,8 @@
 """The packs that this ledger wrote itself, in the order of writing.
 
 One line a pack, `<name> <commits>`, and a line `-` where a checkpoint made everything above it
-durable. Losing the file costs nothing but smaller merges: git reads the packs all the same.
+durable. A checkpoint syncs the packs that the list names, so a note must not be lost on what a full
+disk has left of the one before: each begins a line of its own, and empty lines mean nothing.
 """
 
 from __future__ import annotations
@@ -49,12 +50,17 @@ def read(layout: Layout) -> list[OwnPack]:
     return [*durable.values(), *fresh.values()]
 
 
+def _on_its_own(line: str) -> bytes:
+    """Return a line as it is appended: whatever stands before it, even half a line, is ended."""
+    return f"\n{line}\n".encode()
+
+
 def _append(layout: Layout, line: str) -> None:
     descriptor = os.open(
         layout.own_packs, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
     )
     try:
-        files.write_all(descriptor, f"{line}\n".encode())
+        files.write_all(descriptor, _on_its_own(line))
     finally:
         os.close(descriptor)
 
@@ -80,7 +86,7 @@ class Notes:
                 self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
             )
             self._inode = os.fstat(self._descriptor).st_ino
-        files.write_all(self._descriptor, f"{name} {commits}\n".encode())
+        files.write_all(self._descriptor, _on_its_own(f"{name} {commits}"))
 
     def close(self) -> None:
         """Close the file."""
