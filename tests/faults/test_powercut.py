@@ -39,6 +39,7 @@ def cut_at_random(
     def run() -> None:
         workload.without_background()
         workload.merge_early()
+        workload.few_slots()
         random = Random(seed)
         shadow = Shadow(folder / "ledger")
         if durable:

@@ -6,7 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Literal
 
 from agent_chatroom_ledger import Ledger
-from agent_chatroom_ledger.storage import background, packmerge
+from agent_chatroom_ledger.storage import background, exchange, packmerge
 from tests.faults.soundness import Notebook
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ def merge_early() -> None:
     packmerge.JOINED_MAX = 2
     packmerge._GROWN_COMMITS = 4
     packmerge._PACKED_COMMITS = 12
+
+
+def few_slots() -> None:
+    """Let main's files be written over again after a few moves, as after the usual number."""
+    exchange._SLOTS = 3
 
 
 def keep_writing(root: Path, name: str, mode: Mode, notes: Path, seed: int) -> None:

@@ -130,6 +130,12 @@ def rewind_main(layout: Layout) -> None:
     (layout.git / "refs/heads/main").write_text(base)
 
 
+def leave_main_as_it_was_long_ago(layout: Layout) -> None:
+    """Let main's file hold what it did before it was written over in place."""
+    before = git(layout.root, "rev-parse", "refs/ledger/tip~2").decode()
+    (layout.git / "refs/heads/main").write_text(before)
+
+
 DAMAGES = [
     lose_newest_pack,
     zero_newest_pack,
@@ -142,6 +148,8 @@ DAMAGES = [
     lambda layout: layout.own_packs.write_bytes(b"\0" * 300),
     lambda layout: layout.state.write_bytes(b"\0" * 100),
     lambda layout: [lose_newest_pack(layout), rewind_main(layout)],
+    leave_main_as_it_was_long_ago,
+    lambda layout: [lose_newest_pack(layout), leave_main_as_it_was_long_ago(layout)],
 ]
 
 
@@ -200,6 +208,36 @@ def test_a_main_that_is_another_history_is_refused_after_a_boot_too(killed: Layo
         write(writer, say("after"))
     assert caught.value.code == "rewound"
     git(killed.root, "update-ref", "refs/heads/main", "refs/ledger/tip")
+    writer.close()
+
+
+def test_main_may_be_from_before_a_generation_without_frames(killed: Layout) -> None:
+    Writer(killed).close()
+    tip = main(killed)
+    leave_main_as_it_was_long_ago(killed)
+    reboot(killed)
+    writer = Writer(killed)
+    writer.commit()
+    assert main(killed) == tip
+    writer.close()
+    assert git(killed.root, "status", "--porcelain") == b""
+    assert not killed.quarantine.exists() or not list(killed.quarantine.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore:The ledger in")
+@pytest.mark.broken_on_purpose
+@pytest.mark.parametrize("how", ["--mixed", "--hard"])
+def test_what_somebody_rewound_is_not_taken_for_a_power_cut(killed: Layout, how: str) -> None:
+    """git's index went back with main: a cut cannot do that, and files would be out of date."""
+    Writer(killed).close()
+    tip = main(killed)
+    git(killed.root, "reset", "-q", how, "HEAD~2")
+    reboot(killed)
+    writer = Writer(killed)
+    with pytest.raises(Conflict) as caught:
+        write(writer, say("after"))
+    assert caught.value.code == "rewound"
+    git(killed.root, "reset", "-q", "--hard", tip)
     writer.close()
 
 

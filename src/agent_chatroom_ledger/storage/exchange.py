@@ -2,6 +2,10 @@
 
 Replacing a file by rename makes ext4 flush the new one first (its `auto_da_alloc`), which took
 150 microseconds here; swapping two names took 17, and is as atomic for readers.
+
+Files are written over and swapped in turn. After a power cut a name may stand for the bytes that
+the file held before it was written over: then main is as it was some moves ago, and recovery moves
+it on. A new file for every move would rule that out, and took 95 microseconds more.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import hashlib
 import os
+from collections import deque
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger import limits
@@ -19,6 +20,7 @@ from agent_chatroom_ledger.errors import Conflict, Corrupt, InvalidInput
 from agent_chatroom_ledger.storage import (
     failpoints,
     files,
+    gitindex,
     journal,
     packlist,
     packs,
@@ -27,7 +29,7 @@ from agent_chatroom_ledger.storage import (
     showing,
 )
 from agent_chatroom_ledger.storage.commits import batches
-from agent_chatroom_ledger.storage.layout import is_log, room_of_log
+from agent_chatroom_ledger.storage.layout import is_log, is_ours, room_of_log
 from agent_chatroom_ledger.storage.objects import NO_OBJECT
 from agent_chatroom_ledger.storage.packs import PackBuilder
 from agent_chatroom_ledger.storage.source import CommitTree
@@ -118,9 +120,9 @@ def descends(objects: Objects, main: str, known: str) -> bool:
     """Tell whether a commit is another or has it among its ancestors."""
     if known == NO_OBJECT:
         return True
-    seen, waiting = {main}, [main]
+    seen, waiting = {main}, deque([main])
     while waiting and len(seen) < FOREIGN_COMMITS_MAX:
-        oid = waiting.pop()
+        oid = waiting.popleft()  # the nearest first: of a long history few are looked at
         if oid == known:
             return True
         if oid == NO_OBJECT:
@@ -252,22 +254,44 @@ def _after_unclean_boot(committer: Committer, state: State | None) -> Located:
     if main in tips:
         builder.start(str(main))
         return Located(tips[str(main)], foreign=False)
-    if main is not None and main != header.base and _is_whole(objects, main, tips, header.base):
-        builder.start(main)
-        _require_logs_kept(committer, header.base, main)
-        _go_on_from(committer, header.base, main)
-        return Located(_bisect(committer, frames, header.last_frame), foreign=True)
-    if main is not None and main not in (header.base, NO_OBJECT) and objects.has(main):
-        _require_descent(objects, main, header.base)
+    behind = main is not None and _is_from_before(committer, main)
+    if main is not None and main != header.base and not behind:
+        if _is_whole(objects, main, tips, header.base):
+            builder.start(main)
+            _require_logs_kept(committer, header.base, main)
+            _go_on_from(committer, header.base, main)
+            return Located(_bisect(committer, frames, header.last_frame), foreign=True)
+        if main != NO_OBJECT and objects.has(main):
+            _require_descent(objects, main, header.base)
     # Main is behind the journal, or lost. The newest replayed commit takes its place.
     last = list(tips)[-1]
     if main != last:
-        if main not in (None, header.base):
+        if main not in (None, header.base) and not behind:
             note = f"main named {main}, which the power cut has damaged\n"
             files.quarantine(layout, "lost-main", note.encode())
         refs.replace_main(layout, last)
     builder.start(last)
     return Located(tips[last], foreign=False)
+
+
+def _is_from_before(committer: Committer, main: str) -> bool:
+    """Tell whether a power cut has left main as it was before the generation's base.
+
+    Main's file is written over without a sync (see `exchange`). Its name may be durable while its
+    bytes are still those that it held as main long ago. Then git's index, which is durable before
+    the generation begins, shows the base; where somebody used `git reset`, it does not.
+    """
+    layout, objects, base = committer.layout, committer.objects, committer.intake.header.base
+    if main in (base, NO_OBJECT) or not objects.has(main) or not descends(objects, base, main):
+        return False
+    try:
+        shown = gitindex.parse(gitindex.read(layout) or b"")
+    except ValueError:
+        return False
+    found = list(differences(objects, objects.commit(main).tree, objects.commit(base).tree))
+    # What somebody has staged among his own files is no matter, unless nothing else can tell.
+    changes = [change for change in found if is_ours(change[0])] or found
+    return all((shown[path][1] if path in shown else None) == new for path, _, _, _, new in changes)
 
 
 def replay(committer: Committer) -> dict[str, int]:
