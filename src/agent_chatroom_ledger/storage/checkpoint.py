@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from agent_chatroom_ledger.storage.committer import Committer
+    from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.source import Source
     from agent_chatroom_ledger.storage.trees import Change
 
@@ -204,7 +205,7 @@ class Checkpoint:
                 entries[path] = gitindex.Entry(_REGULAR, spoiled[path], status if same else None)
             tree.sync()
         failpoints.reach("checkpoint.files")
-        self._sync_objects(base, main)
+        sync_objects(self._layout, base, main)
         failpoints.reach("checkpoint.synced")
         self._refresh_index(base, main, entries)
 
@@ -272,25 +273,6 @@ class Checkpoint:
     def _tree(self, commit: str) -> str:
         return NO_OBJECT if commit == NO_OBJECT else self._objects.commit(commit).tree
 
-    def _sync_objects(self, base: str, main: str) -> None:
-        """Make packs, their directory, main and our anchor durable."""
-        layout = self._layout
-        packs.release_forgotten(layout)
-        refs.drop_forgotten(layout)
-        files.sweep_temporary(layout)
-        fresh = [pack.name for pack in packlist.read(layout) if not pack.synced]
-        files.sync_paths(
-            f"{layout.packs}/pack-{name}.{suffix}" for name in fresh for suffix in ("pack", "idx")
-        )
-        if fresh:
-            files.sync_directory(layout.packs)
-        refs.sync_main(layout)
-        if fresh:
-            packlist.note_synced(layout)
-        if base != main:
-            tip = refs.read_ref(layout, refs.TIP)
-            refs.move(layout, refs.TIP, tip, main, sync=True)
-
     def _refresh_index(
         self, base: str, main: str, entries: Mapping[str, gitindex.Entry | None]
     ) -> None:
@@ -353,6 +335,25 @@ class Checkpoint:
                 journal.start(header, [encode_frame(frame) for frame in carried])
                 intake.refresh()
         journal.trim()
+
+
+def sync_objects(layout: Layout, base: str, main: str) -> None:
+    """Make packs, their directory, main and our anchor durable; the commit lock is held."""
+    packs.release_forgotten(layout)
+    refs.drop_forgotten(layout)
+    files.sweep_temporary(layout)
+    fresh = [pack.name for pack in packlist.read(layout) if not pack.synced]
+    files.sync_paths(
+        f"{layout.packs}/pack-{name}.{suffix}" for name in fresh for suffix in ("pack", "idx")
+    )
+    if fresh:
+        files.sync_directory(layout.packs)
+    refs.sync_main(layout)
+    if fresh:
+        packlist.note_synced(layout)
+    if base != main:
+        tip = refs.read_ref(layout, refs.TIP)
+        refs.move(layout, refs.TIP, tip, main, sync=True)
 
 
 def _of_whole_room(line: bytes) -> dict[str, Any] | None:

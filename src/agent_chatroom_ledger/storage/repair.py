@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.domain import rooms as room_fold
 from agent_chatroom_ledger.domain.clock import to_micros
-from agent_chatroom_ledger.domain.frames import Header
-from agent_chatroom_ledger.domain.records import decode_record, message_of
+from agent_chatroom_ledger.domain.records import message_of
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.storage import (
     artifacts,
     files,
-    gitindex,
-    journal,
+    journalrepair,
+    mainfiles,
     packlist,
     packs,
     recovery,
@@ -25,26 +24,21 @@ from agent_chatroom_ledger.storage import (
     versionfold,
 )
 from agent_chatroom_ledger.storage.commits import (
-    COMMIT_FORMAT,
     LEDGER_NAME,
     add_commit,
     commit_bytes,
 )
-from agent_chatroom_ledger.storage.history import ledgers_time
 from agent_chatroom_ledger.storage.layout import ATTRIBUTES_FILE, LEDGER_FILE, is_log, is_ours
-from agent_chatroom_ledger.storage.objects import NO_OBJECT, Objects
+from agent_chatroom_ledger.storage.objects import NO_OBJECT
 from agent_chatroom_ledger.storage.packs import PackBuilder
-from agent_chatroom_ledger.storage.reading import ROOMS, is_room, origins, record, records
-from agent_chatroom_ledger.storage.repository import origin_of
+from agent_chatroom_ledger.storage.reading import ROOMS, is_room, origins, records
 from agent_chatroom_ledger.storage.source import CommitTree
-from agent_chatroom_ledger.storage.trees import differences, walk
+from agent_chatroom_ledger.storage.trees import differences
 from agent_chatroom_ledger.storage.verifycommits import RESTORED_FROM
 from agent_chatroom_ledger.storage.viewpages import whole_view
-from agent_chatroom_ledger.storage.worktree import WorkTreeWriter
 from agent_chatroom_ledger.storage.writer import Writer
 
 if TYPE_CHECKING:
-    from agent_chatroom_ledger.domain.frames import Frame
     from agent_chatroom_ledger.storage.issues import Report
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.source import Source
@@ -61,7 +55,7 @@ def repair(layout: Layout, report: Report) -> list[str]:
     """
     done: list[str] = []
     with files.clear_errors("repairing the ledger"):
-        _mend_journal(layout, done)
+        journalrepair.mend_journal(layout, done)
         writer = Writer(layout)
         try:
             with writer.committer.lock:
@@ -70,74 +64,6 @@ def repair(layout: Layout, report: Report) -> list[str]:
         finally:
             writer.close()
     return done
-
-
-def _mend_journal(layout: Layout, done: list[str]) -> None:
-    """Leave a generation with damage before valid frames, if main has what stood there."""
-    kept = journal.generations(layout)
-    if not kept:
-        return
-    path = journal.generation_path(layout, kept[-1])
-    data = files.read_bytes(path) or b""
-    scan = journal.scan(data, 0, None)
-    if scan.header is not None and not (scan.rest and journal.holds_valid_frame(scan.rest)):
-        return
-    place = files.quarantine(layout, f"rot-{path.name}", data)
-    frames = {frame.frame: frame for frame in (*scan.frames, *journal.salvage(scan.rest))}
-    objects = Objects(layout)
-    own = journal.Journal(layout)
-    try:
-        main = refs.read_main(layout)
-        tree = CommitTree(objects, main)
-        newest = max(frames, default=0)
-        at = ledgers_time(objects, main)
-        if scan.header is not None:
-            at = max(at, scan.header.newest_at)
-        lost: list[str] = []
-        pending = []
-        first = (scan.header.last_frame if scan.header else min(frames, default=1) - 1) + 1
-        for number in range(first, newest + 1):
-            frame = frames.get(number)
-            if frame is None:
-                lost.append(str(number))
-                continue
-            for item in frame.records:
-                at = max(at, decode_record(bytes(item.record)).at)
-            if not _is_in(frame, tree):
-                pending.append(frame)
-        if lost and pending:
-            raise Corrupt(
-                f"the journal is damaged, and main lacks frames {', '.join(lost)}; the bytes are "
-                f"kept in {place}. Nothing was changed: ask for help before deleting anything",
-                code="journal_rot",
-                path=str(place),
-            )
-        with own.lock:
-            own.settle()
-            header = Header(
-                generation=kept[-1] + 1,
-                base=main,
-                newest_at=at,
-                last_frame=newest - len(pending),
-                commit_format=COMMIT_FORMAT,
-                origin=scan.header.origin if scan.header else origin_of(layout) or "",
-            )
-            own.restart(header, pending)
-        # Its bytes are in quarantine; here they would stop every reader of the feed.
-        path.unlink()
-        done.append(f"left the damaged journal {path.name}, kept in quarantine as {place.name}")
-    finally:
-        own.close()
-        objects.close()
-
-
-def _is_in(frame: Frame, tree: CommitTree) -> bool:
-    """Tell whether a commit's tree holds every record of a frame; views can be folded again."""
-    for item in frame.records:
-        line = bytes(item.record)
-        if record(tree, item.log, decode_record(line).n) != line:
-            return False
-    return True
 
 
 class _Repair:
@@ -161,7 +87,7 @@ class _Repair:
         tip = self._mend_main(truth)
         self._mend_tree(truth, tip)
         self._committer.commit_locked(checkpoint_foreign=False)
-        self._mend_files()
+        self._done += mainfiles.write_anew(self._layout, self._objects, self._committer.builder.tip)
 
     def _keep(self, commit: str) -> None:
         """Keep a commit that nothing may name any more."""
@@ -402,32 +328,6 @@ class _Repair:
                 editor.remove(path)
                 changed = True
         return changed
-
-    def _mend_files(self) -> None:
-        """Let work tree and index show main; what else stood there goes to quarantine."""
-        layout, objects = self._layout, self._objects
-        main = self._committer.builder.tip
-        entries: list[tuple[str, bytes]] = []
-        written = 0
-        with WorkTreeWriter(layout) as tree:
-            for path, mode, oid in walk(objects, objects.commit(main).tree):
-                entry = gitindex.Entry(mode, oid)
-                if is_ours(path) and mode == _REGULAR:
-                    data = objects.blob(oid)
-                    written += tree.read(path) != data
-                    status = tree.put(path, None, data)
-                    if status.st_size == len(data):
-                        entry = gitindex.Entry(mode, oid, status)
-                entries.append((path, gitindex.raw_entry(path, entry)))
-            tree.sync()
-            aside = list(tree.quarantined)
-        wanted = gitindex.plain(entries)
-        if gitindex.read(layout) != wanted:
-            gitindex.write(layout, wanted, sync=True)
-            self._done.append("wrote git's index anew")
-        if written:
-            self._done.append(f"wrote {written} files of the work tree anew")
-        self._done += [f"moved foreign bytes to quarantine: {path}" for path in aside]
 
 
 def _room_of(editor: Source, path: str) -> str:
