@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -70,3 +71,21 @@ def test_a_slow_follower_misses_nothing(ledger: Ledger) -> None:
     while numbers[-1] < count + 2:
         numbers.append(next(following).n)
     assert numbers == list(range(2, count + 3))
+
+
+def test_a_room_at_the_path_of_one_that_was_archived_is_another(ledger: Ledger) -> None:
+    """Its numbers begin anew, and what follows can be answered in the room that it was said in."""
+    first = ledger.create_room("Review")
+    changes = ledger.changes()
+    with ThreadPoolExecutor() as pool:
+        begun = pool.submit(next, changes)
+        while not begun.done():
+            first.post("A", "begin")
+    first.post("A", "end")
+    while next(changes)[1].body != "end":
+        pass
+    ledger.archive_room(first)
+    ledger.create_room("Review").post("A", "hello")
+    room, message = next(changes)
+    assert (message.n, message.body, room.id != first.id) == (1, "hello", True)
+    assert room.post("B", "hello too").n == 2

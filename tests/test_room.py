@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_chatroom_ledger import Conflict, Draft, InvalidInput, Ledger, NotFound
+from agent_chatroom_ledger import Conflict, Draft, InvalidInput, Ledger, NotFound, Room
 from agent_chatroom_ledger.domain.policy import StandIn
 from agent_chatroom_ledger.limits import BODY_BYTES_MAX, POST_MANY_MAX
 from tests.commits import record_commits
 
 if TYPE_CHECKING:
-    from agent_chatroom_ledger import Message, Room
+    from agent_chatroom_ledger import Message
     from agent_chatroom_ledger.operations import Refs
     from tests.conftest import Git
 
@@ -298,3 +298,47 @@ def test_rooms_are_values(room: Room) -> None:
     assert room != "design-review"
     assert room.members == ("Analyst", "Reviewer")
     assert (room.folder, room.slug) == ("", "design-review")
+
+
+def test_a_room_that_was_got_before_another_took_its_path_stays_what_it_was(
+    ledger: Ledger,
+) -> None:
+    """However it was got, and whether or not anybody has asked it for anything since."""
+    made = ledger.create_room("Review", members=["Ana"])
+    target = ledger.create_room("Elsewhere")
+    got = [made, ledger.room("review"), ledger.room("Review"), ledger.room(made.id)]
+    got.append(ledger.ensure_room("review"))
+    made.post("Ana", "the first room")
+    first = ledger.archive_room("review")
+    other = ledger.create_room("Review", members=["Eve"])
+    other.post("Eve", "the second room")
+    before = ledger.commit_at("main")
+    for room in got:
+        for write in (
+            lambda r: r.post("Ana", "meant for the first"),
+            lambda r: r.post_many([{"author": "Ana", "body": "meant for the first"}]),
+            lambda r: r.exclude(1),
+            lambda r: r.include(1),
+            lambda r: r.add_standin(1, "nothing"),
+            Room.clear_policy,
+            lambda r: r.add_member("Cy"),
+            lambda r: r.remove_member("Eve"),
+            lambda r: r.place(1, target, reason="kept"),
+            lambda r: target.place(1, r, reason="kept"),
+            lambda r: r.duplicate(1, target, reason="kept"),
+            Room.compile,
+            ledger.archive_room,
+            lambda r: ledger.agent("Cy").join(r),
+            lambda r: ledger.agent("Eve").leave(r),
+        ):
+            with pytest.raises(Conflict, match="another room now") as caught:
+                write(room)
+            assert caught.value.code == "conflict"
+        with pytest.raises(Conflict, match="another room now"):
+            room.state()
+        assert room.id == first.id
+    assert ledger.commit_at("main") == before
+    assert [message.body for message in other.messages()] == ["the second room"]
+    assert other.members == ("Eve",)
+    again = ledger.restore_room(first.id)
+    assert again.post("Ana", "back").n == 2

@@ -72,7 +72,7 @@ def archive_room(ledger: Ledger, room: Room, *, by: str = "Ledger", reason: str 
     check_reason(reason)
 
     def build(present: Present) -> Sequence[Transaction]:
-        state = state_of(present, room.path)
+        state = state_of(present, room)
         draft = archive_draft(
             room_id=state.id, title=state.title, path=room.path, by=by, reason=reason
         )
@@ -156,7 +156,7 @@ def restore_room(
 
     ledger.transact(build)
     ledger.writer().checkpoint()
-    return Room(ledger, put[0])
+    return Room(ledger, put[0], room_id=tombstone.id)
 
 
 def _moved(present: Present, there: Tombstone, path: str, by: str) -> Entry:

@@ -89,7 +89,7 @@ def apply_changes(
         from agent_chatroom_ledger.storage.writer import Transaction
 
         reports.clear()
-        state = state_of(present, room.path)
+        state = state_of(present, room)
         facts = _UnderLock(present, room.path)
         entries = []
         for change in changes:
@@ -139,19 +139,20 @@ def plan_change(
     )
 
 
-def state_of(present: Present, path: str) -> RoomState:
+def state_of(present: Present, room: Room) -> RoomState:
     """Return the state of a room that may be changed.
 
-    NotFound when there is none, and Conflict when it is archived. Corrupt when the room's own file
+    NotFound when there is none, and Conflict when it is archived or another room has its path by
+    now. Corrupt when the room's own file
     gives it another path: whoever believed that would change the room that lies there.
     """
-    state = present.required(path)
-    if state.path != path:
+    state = room.require_same(present.required(room.path))
+    if state.path != room.path:
         raise Corrupt(
-            f"The file room.json of {path} says that it lies at {state.path}; run `rooms verify`, "
-            "and `rooms verify --repair --apply` makes it right.",
+            f"The file room.json of {room.path} says that it lies at {state.path}; run "
+            "`rooms verify`, and `rooms verify --repair --apply` makes it right.",
             code="room_misplaced",
-            room=path,
+            room=room.path,
         )
     return state
 

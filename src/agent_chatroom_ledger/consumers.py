@@ -14,7 +14,7 @@ from agent_chatroom_ledger.domain.direct import is_direct
 from agent_chatroom_ledger.domain.positions import position_of
 from agent_chatroom_ledger.domain.records import Message, is_history
 from agent_chatroom_ledger.errors import Conflict, InvalidInput
-from agent_chatroom_ledger.past import path_in
+from agent_chatroom_ledger.past import reader_in
 from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage import reading
 from agent_chatroom_ledger.storage.cursors import Cursor, CursorFile, Mark
@@ -152,7 +152,7 @@ class Consumer:
             paths = reading.rooms(source)
         else:
             named = (self._ledger.room(room, at=commit) for room in rooms)
-            paths = sorted({path for room in named if (path := path_in(source, room))})
+            paths = sorted({there.room for room in named if (there := reader_in(source, room))})
         positions = cursor.positions()
         found = []
         for path in paths:

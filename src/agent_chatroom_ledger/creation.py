@@ -74,21 +74,21 @@ def find_or_create(
     Both under one lock, so that of several who ask only one makes it. ``place`` chooses the path
     of a new room; by default it follows from folder and title.
     """
-    made: list[tuple[str, bool]] = []
+    made: list[tuple[Room, bool]] = []
 
     def build(present: Present) -> Sequence[Transaction]:
         made.clear()
         there = find(present)
         if there is not None:
-            made.append((there, False))
+            made.append((Room(ledger, there, present.room(there)), False))
             return ()
         path = place(present) if place else wanted.free_path(present)
-        made.append((path, True))
-        return (_creation(present, wanted, path, room_id or present.new_id()),)
+        its_id = room_id or present.new_id()
+        made.append((Room(ledger, path, room_id=its_id), True))
+        return (_creation(present, wanted, path, its_id),)
 
     ledger.transact(build)
-    path, fresh = made[0]
-    return Room(ledger, path), fresh
+    return made[0]
 
 
 def _creation(present: Present, wanted: Wanted, path: str, room_id: str) -> Transaction:

@@ -11,9 +11,8 @@ from agent_chatroom_ledger.domain.policy import StandIn, normalised, subtract
 from agent_chatroom_ledger.domain.records import Message
 from agent_chatroom_ledger.domain.references import full_ref, range_ref
 from agent_chatroom_ledger.errors import NotFound
-from agent_chatroom_ledger.past import path_in
+from agent_chatroom_ledger.past import reader_in
 from agent_chatroom_ledger.storage.reading import OPERATIONS
-from agent_chatroom_ledger.storage.roomreader import RoomReader
 from agent_chatroom_ledger.storage.source import CommitTree
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from agent_chatroom_ledger.domain.roomstate import RoomState
     from agent_chatroom_ledger.room import Room
+    from agent_chatroom_ledger.storage.roomreader import RoomReader
 
 _VERSIONS = "versions"
 _VERSION_FILE = re.compile(r"(?P<origin>[^/]+)/\d+/\d+/(?P<n>\d{1,8})\.json\Z", re.ASCII)
@@ -75,7 +75,7 @@ def compare(room: Room, before: str, after: str = "main") -> RoomDiff:
     ledger = room.ledger
     commits = ledger.commit_at(before), ledger.commit_at(after)
     old, new = (CommitTree(ledger.objects, commit) for commit in commits)
-    was, now = _reader(old, room), _reader(new, room)
+    was, now = reader_in(old, room), reader_in(new, room)
     if was is None and now is None:
         raise NotFound(
             f"Neither {before[:80]} nor {after[:80]} has the room {room.path}.", room=room.path
@@ -113,12 +113,6 @@ def compare(room: Room, before: str, after: str = "main") -> RoomDiff:
         members_removed=tuple(name for name in old_members if name not in new_members),
         versions=tuple(_versions(_side(old, was), _side(new, now))),
     )
-
-
-def _reader(source: CommitTree, room: Room) -> RoomReader | None:
-    """Return a reader of the room in a commit, wherever it lies there; None when it does not."""
-    path = path_in(source, room)
-    return None if path is None else RoomReader(source, None, path)
 
 
 def _missing(start: Mapping[str, int], end: Mapping[str, int]) -> Iterator[str]:

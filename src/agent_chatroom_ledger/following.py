@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_chatroom_ledger.domain.records import is_history, message_of
+from agent_chatroom_ledger.domain.records import decode_record, is_history, message_of
+from agent_chatroom_ledger.domain.tombstones import ROOM_ARCHIVE
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.room import Room
 from agent_chatroom_ledger.storage import reading
@@ -43,6 +44,10 @@ def changes(
             yield chosen, message
     for log, line in filter(None, lines):
         path, origin = reading.room_of(log), log.rpartition("/")[2]
+        if not path and not chosen and (gone := _archived(line)):
+            # Another room may be made at its path, with numbers and an origin of its own.
+            rooms.pop(gone, None)
+            reached = {place: n for place, n in reached.items() if place[0] != gone}
         if log != log_path(path, MESSAGES, origin) or (chosen and path != chosen.path):
             continue
         room = rooms.setdefault(path, Room(ledger, path))
@@ -67,6 +72,15 @@ def changes_for(ledger: Ledger, name: str) -> Iterator[tuple[Room, Message]]:
             continue
         if name in message.to or name in room.members:
             yield room, message
+
+
+def _archived(line: bytes) -> str:
+    """Return the path of the room that a record of the ledger's own log archives, else nothing."""
+    try:
+        record = decode_record(line)
+    except Corrupt:
+        return ""
+    return str((record.data or {}).get("path")) if record.kind == ROOM_ARCHIVE else ""
 
 
 def _between(room: Room, origin: str, after: int, before: int) -> Iterator[Message]:

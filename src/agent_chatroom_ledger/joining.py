@@ -182,7 +182,7 @@ def _change(room: Room, name: str, reason: str, *, add: bool) -> Message | None:
     def build(present: Present) -> Sequence[Transaction]:
         from agent_chatroom_ledger.storage.writer import Entry, Transaction
 
-        state = state_of(present, room.path)
+        state = state_of(present, room)
         if (name in state.members) is add:
             return ()
         draft = members_draft([name], add=add, by=name, reason=reason)

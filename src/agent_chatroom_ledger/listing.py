@@ -57,7 +57,7 @@ def find_room(ledger: Ledger, name: str) -> Room:
     source, overlay = ledger.look()
     for path in _paths_of(wanted):
         if reading.is_room(source, path, overlay):
-            return Room(ledger, path)
+            return _at(ledger, RoomReader(source, overlay, path))
     # The index follows the journal, and somebody may have removed a room with plain git since.
     found = [row for row in _search(ledger, wanted) if reading.is_room(source, row.path, overlay)]
     if not found:
@@ -75,7 +75,15 @@ def find_room(ledger: Ledger, name: str) -> Room:
             )
     if len(found) != 1:
         raise _not_one(ledger, name, found)
-    return Room(ledger, found[0].path)
+    return Room(ledger, found[0].path, room_id=found[0].id)
+
+
+def _at(ledger: Ledger, reader: RoomReader) -> Room:
+    """Return the room that lies at a path now, and no other that may come to lie there."""
+    try:
+        return Room(ledger, reader.room, reader.state())
+    except LedgerError:
+        return Room(ledger, reader.room)  # whoever wants to know more of it is told
 
 
 def list_rooms(

@@ -56,26 +56,27 @@ def reader_at(room: Room, at: str | datetime) -> RoomReader:
     NotFound when it was not there, though another room lay at its path.
     """
     source = room.ledger.source_at(at)
-    path = path_in(source, room)
-    if path is None:
+    reader = reader_in(source, room)
+    if reader is None:
         when = at[:80] if isinstance(at, str) else at.isoformat()
         message = f"{room.path} was not there at {when}; choose another commit or time."
         if reading.is_room(source, room.path):
             other = RoomReader(source, None, room.path).state()
             message = f"{room.path} was another room at {when}, which its id names: {other.id}."
         raise NotFound(message, room=room.path, at=when)
-    return RoomReader(source, None, path, room.origin)
+    return reader
 
 
-def path_in(source: Source, room: Room) -> str | None:
-    """Return where a room lies in the files of a commit; None when it is not there."""
+def reader_in(source: Source, room: Room) -> RoomReader | None:
+    """Return a reader of a room in the files of a commit; None when it is not there."""
     for path in _paths(room):
         if reading.is_room(source, path):
             try:
-                if RoomReader(source, None, path).state().id == room.id:
-                    return path
+                state = RoomReader(source, None, path).state()
             except NotFound:
                 continue
+            if state.id == room.id:
+                return RoomReader(source, None, path, state.origin)
     return None
 
 

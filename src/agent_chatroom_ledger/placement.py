@@ -28,7 +28,7 @@ from agent_chatroom_ledger.domain.reports import (
     room_facts,
     with_report,
 )
-from agent_chatroom_ledger.errors import Conflict, InvalidInput
+from agent_chatroom_ledger.errors import InvalidInput
 from agent_chatroom_ledger.plans import NOTHING, Plan
 from agent_chatroom_ledger.storage.reading import MESSAGES, OPERATIONS, log_path
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_chatroom_ledger.changes import Refs
-    from agent_chatroom_ledger.domain.roomstate import RoomState
     from agent_chatroom_ledger.room import Room
     from agent_chatroom_ledger.storage.present import Present
     from agent_chatroom_ledger.storage.writer import Entry, Stored, Transaction
@@ -241,8 +240,8 @@ class _Placement:
     ) -> Sequence[Transaction]:
         from agent_chatroom_ledger.storage.writer import Entry, Transaction
 
-        for room, state in ((self.source, self.from_state), (self.target, self.to_state)):
-            _require_same(present.required(room.path), state)
+        for room in (self.source, self.target):
+            room.require_same(present.required(room.path))
         at, operation_id = present.next_time(), present.new_id()
         provenance = self._provenance(operation_id, at)
         copies = self._entries(present, provenance, skipped)
@@ -300,12 +299,6 @@ class _Placement:
             said = with_provenance(draft, provenance)
             entries.append(Entry(log, record_of(said, present.next_number(log), at, record_id)))
         return entries
-
-
-def _require_same(now: RoomState, then: RoomState) -> None:
-    """Raise Conflict when another room has come to lie at a room's path meanwhile."""
-    if now.id != then.id:
-        raise Conflict(f"{then.path} is another room now; look again.", room=then.path)
 
 
 def _many(count: int) -> str:

@@ -57,7 +57,9 @@ class Lens(msgspec.Struct, frozen=True, kw_only=True):
 class Room:
     """One room of a ledger; cheap to make, and never out of date: what changes is read anew.
 
-    Rooms are equal when they are the same room of the same ledger.
+    Rooms are equal when they are the same room of the same ledger. When a room is archived and
+    another is made at its path, what was got before stays the first: its state, and all that
+    writes, is a Conflict then.
     """
 
     def __init__(
@@ -66,8 +68,12 @@ class Room:
         path: str,
         row: RoomRow | RoomState | None = None,
         tombstone: Tombstone | None = None,
+        *,
+        room_id: str = "",
     ) -> None:
         """Use ``Ledger.room``."""
+        known = tombstone or row
+        self._id = room_id if known is None else known.id
         self._ledger = ledger
         self._tombstone = tombstone
         self._row = row
@@ -94,7 +100,7 @@ class Room:
     @property
     def id(self) -> str:
         """The room's id, which never changes."""
-        return self._fixed().id
+        return self._id or self._fixed().id
 
     @property
     def title(self) -> str:
@@ -140,7 +146,7 @@ class Room:
         """Return the room's state now, or as it was at a commit or time."""
         state = self.reader(at).state()
         if at is None:
-            self._row = state
+            self._row = self.require_same(state)
         return state
 
     def refolded(self) -> Room:
@@ -271,6 +277,7 @@ class Room:
         def build(present: Present) -> Sequence[Transaction]:
             told.clear()
             fresh.clear()
+            self.require_same(present.required(self.path))
             return transactions(present, self.path, checked, told, fresh)
 
         stored = self._ledger.transact(build)
@@ -365,7 +372,7 @@ class Room:
 
         A page that was changed or deleted from outside is written again.
         """
-        self._fixed()
+        self.state()
         self._ledger.writer().checkpoint([self.path])
         view = self._ledger.root / self.path / VIEW
         return [view / page for page in self.reader().pages()]
@@ -382,10 +389,18 @@ class Room:
                 room=self.path,
             )
 
+    def require_same(self, state: RoomState) -> RoomState:
+        """Return the state that lies at the room's path; Conflict when it is another room's by now.
+
+        A room that nobody has looked at yet becomes the one that lies there.
+        """
+        if self._id and state.id != self._id:
+            raise Conflict(f"{self.path} is another room now; look again.", room=self.path)
+        self._id = state.id
+        return state
+
     def _fixed(self) -> RoomRow | RoomState:
-        if self._row is None:
-            self._row = self.reader().state()
-        return self._row
+        return self.state() if self._row is None else self._row
 
     def _ref(self, ref: int | str | Message, primary: str) -> tuple[str, int]:
         if isinstance(ref, Message):
