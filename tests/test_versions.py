@@ -147,6 +147,15 @@ def test_history_names_each_bundle_and_its_commit(room: Room) -> None:
     assert versions.history(room, 1) == []
 
 
+def test_the_commit_of_a_bundle_is_not_that_of_the_archive(room: Room) -> None:
+    """The ledger's own operations have numbers too, and their commits name the room."""
+    back = room.ledger.restore_room(room.ledger.archive_room(room).id)
+    versions.set_versions(back, 1, levels(back, 1), by="Editor")
+    (entry,) = versions.history(back, 1)
+    (made,) = [one for one in room.ledger.log(back) if "versions.set" in one.kinds]
+    assert entry.commit == made.commit
+
+
 def test_any_two_commits_are_compared_word_by_word(room: Room) -> None:
     before = room.ledger.commit_at("main")
     versions.set_versions(room, 2, levels(room, 2, "first"), by="Editor")

@@ -228,7 +228,7 @@ def history(room: Room, ref: Ref) -> list[VersionEntry]:
             by=operation.author,
             reason=str((operation.data or {}).get("reason", "")),
             bundle=bundle,
-            commit=commits.get(operation.full_ref),
+            commit=commits.get(operation.id),
         )
         for operation, bundle in found
     ]
@@ -355,7 +355,5 @@ class _Step:
 
 
 def _commits(room: Room) -> dict[str, str]:
-    """Return the commit of every operation of a room."""
-    return {
-        operation: entry.commit for entry in room.ledger.log(room) for operation in entry.operations
-    }
+    """Return the commit of every record of a room, by the record's id."""
+    return {record: entry.commit for entry in room.ledger.log(room) for record in entry.records}
