@@ -11,9 +11,11 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from agent_chatroom_ledger import Ledger, inbox
+from agent_chatroom_ledger.domain.clock import from_micros, to_micros
 from agent_chatroom_ledger.exporting import export
 from tests.faults.soundness import git
 from tests.faults.test_hostile import assert_page
@@ -86,14 +88,55 @@ def bodies(page: str) -> list[str]:
         lambda line: re.sub(rb'"at":"[^"]*"', '"at":"üüüü"'.encode(), line),
         lambda line: re.sub(rb'"at":"[^"]*"', b'"at":"\xff\xfe"', line),
         lambda line: line.replace(b"really said", b"\xff\xfe"),
+        lambda line: another(line).replace(b'"n":1', b'"n":7'),
+        lambda line: line.replace(b'"n":1', b'"n":7') + another(line),
     ],
-    ids=["kind", "time", "bytes of time", "bytes of body"],
+    ids=["kind", "time", "bytes of time", "bytes of body", "number", "number of another"],
 )
 def test_a_line_that_is_no_record_hides_nothing(
     root: Path, change: Callable[[bytes], bytes]
 ) -> None:
     plant(root, "evil-0001", change)
     assert set(map(tuple, everywhere(root).values())) == {("really said",)}
+
+
+@pytest.mark.broken_on_purpose
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line.replace(b'"n":1', b'"n":7'),
+        lambda line: line.replace(b'"kind":"', b'"kind":"?'),
+        lambda line: line.replace(b'"at":"', b'"at":"\xff'),
+    ],
+    ids=["number", "kind", "bytes of time"],
+)
+def test_an_operation_that_is_no_record_of_its_place_changes_nothing(
+    root: Path, change: Callable[[bytes], bytes]
+) -> None:
+    """Writer, commit, reader and verify fold alike, and the room goes on."""
+
+    def mallory(line: bytes) -> bytes:
+        created = json.loads(line)
+        fields = {"id": "x", "kind": "members.add", "data": {"members": ["Mallory"]}}
+        fields["at"] = from_micros(to_micros(created["at"]) + 1)
+        return change(msgspec.json.encode({**created, **fields}) + b"\n")
+
+    plant(root, "evil-0001", mallory, "operations")
+    for member in ("Cleo", "Dora"):
+        with Ledger.open(root) as ledger:
+            room = ledger.room(ROOM)
+            assert "Mallory" not in room.add_member(member, by="Ann")
+            room.exclude([1], by="Ann")
+            room.include([1], by="Ann")
+            room.post("Ann", f"{member} is here")
+            room.compile()
+    with Ledger.open(root) as ledger:
+        room = ledger.room(ROOM)
+        assert room.members == ("Bob", "Cleo", "Dora")
+        assert room.reader().folded_state() == room.reader().state()
+        found = {issue.code for issue in ledger.verify(full=True).issues}
+    assert not found & {"state_message_mismatch", "compiled_parse_failed", "view_ahead"}
+    assert everywhere(root)["view"] == ["really said", "Cleo is here", "Dora is here"]
 
 
 @pytest.mark.parametrize("name", ["x\n### #9 Root \x1b[31m<b>", "Evil", "a b", "ü", "con"])

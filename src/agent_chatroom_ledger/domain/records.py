@@ -29,6 +29,7 @@ __all__ = [
     "encode_record",
     "full_ref",
     "is_history",
+    "message_at",
     "message_of",
     "parse_ref",
     "parse_refs",
@@ -179,6 +180,25 @@ def same_content(one: Record, other: Record) -> bool:
 
 def _content(record: Record) -> bytes:
     return _SORTED_ENCODER.encode(msgspec.structs.replace(record, n=1, at=""))
+
+
+def message_at(
+    line: bytes,
+    origin: str,
+    log: str,
+    n: int,
+    primary: bool,  # noqa: FBT001 - as `message_of` takes it
+) -> Message | None:
+    """Return the message of line ``n`` of a log; None for a line that is no record of that number.
+
+    Such a line keeps its bytes. Every fold and every reader skips it by this one rule, so that all
+    replicas agree, and verify names it.
+    """
+    try:
+        message = message_of(line, origin, log, primary)
+    except Corrupt:
+        return None
+    return message if message.n == n else None
 
 
 def message_of(

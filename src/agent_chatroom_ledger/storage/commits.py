@@ -14,7 +14,7 @@ from agent_chatroom_ledger import limits
 from agent_chatroom_ledger.domain import rooms as room_fold
 from agent_chatroom_ledger.domain.clock import to_micros
 from agent_chatroom_ledger.domain.names import git_identity
-from agent_chatroom_ledger.domain.records import decode_record, message_of
+from agent_chatroom_ledger.domain.records import decode_record, message_at, message_of
 from agent_chatroom_ledger.domain.segments import segment_path
 from agent_chatroom_ledger.domain.subjects import frame_message, record_message, view_message
 from agent_chatroom_ledger.domain.tombstones import (
@@ -370,9 +370,10 @@ class CommitBuilder:
 
     def _fold(self, path: str, through: Mapping[str, int]) -> RoomState:
         messages = [
-            message_of(line, origin, "operations", primary=False)
+            message
             for origin, last in through.items()
-            for _, line in reading.records(self.editor, f"{path}/operations/{origin}", 0, last)
+            for n, line in reading.records(self.editor, f"{path}/operations/{origin}", 0, last)
+            if (message := message_at(line, origin, "operations", n, primary=False))
         ]
         if not messages:
             raise Corrupt(f"{path} has no operations log, so it is no room", path=path)

@@ -12,7 +12,7 @@ import msgspec
 
 from agent_chatroom_ledger.domain import rooms as room_fold
 from agent_chatroom_ledger.domain.clock import from_micros, new_id, to_micros
-from agent_chatroom_ledger.domain.records import decode_record, message_of
+from agent_chatroom_ledger.domain.records import decode_record, message_at, message_of
 from agent_chatroom_ledger.domain.tombstones import (
     ROOM_ARCHIVE,
     ROOM_RESTORE,
@@ -408,9 +408,10 @@ class Present:
 
     def _folded(self, path: str) -> RoomState | None:
         messages = [
-            message_of(line, origin, "operations", primary=False)
+            message
             for origin in reading.origins(self.source, path, "operations")
-            for _, line in reading.records(self.source, f"{path}/operations/{origin}")
+            for n, line in reading.records(self.source, f"{path}/operations/{origin}")
+            if (message := message_at(line, origin, "operations", n, primary=False))
         ]
         return room_fold.fold_room(messages) if messages else None
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.domain import rooms as room_fold
 from agent_chatroom_ledger.domain.clock import to_micros
-from agent_chatroom_ledger.domain.records import message_of
+from agent_chatroom_ledger.domain.records import message_at
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.storage import (
     artifacts,
@@ -298,11 +298,9 @@ class _Repair:
         editor = self._committer.builder.editor
         messages = []
         for origin in origins(editor, room, "operations"):
-            for _, line in records(editor, f"{room}/operations/{origin}"):
-                try:
-                    messages.append(message_of(line, origin, "operations", primary=False))
-                except Corrupt:
-                    continue  # keeps its bytes, and is skipped by every fold
+            for n, line in records(editor, f"{room}/operations/{origin}"):
+                if message := message_at(line, origin, "operations", n, primary=False):
+                    messages.append(message)
         if not messages:
             return False
         state = room_fold.fold_room(messages)

@@ -9,7 +9,7 @@ import msgspec
 from agent_chatroom_ledger.domain.numerals import decimal
 from agent_chatroom_ledger.domain.order import merge, merge_reversed, order_key
 from agent_chatroom_ledger.domain.projections import state_from_projections
-from agent_chatroom_ledger.domain.records import message_of
+from agent_chatroom_ledger.domain.records import message_at
 from agent_chatroom_ledger.domain.rooms import fold_room
 from agent_chatroom_ledger.errors import Corrupt, NotFound
 from agent_chatroom_ledger.storage import reading
@@ -244,11 +244,7 @@ class RoomReader:
 
     def _decoded(self, line: bytes, origin: str, n: int, log: str) -> Message | None:
         primary = self._primary if self._primary is not None else self.primary
-        try:
-            message = message_of(line, origin, log, origin == primary)
-        except Corrupt:
-            return None
-        return message if message.n == n else None
+        return message_at(line, origin, log, n, origin == primary)
 
     def _kept(self, messages: Iterator[Message], log: str) -> Iterator[Message]:
         """Leave out records whose id an earlier one, from another origin, bears already."""

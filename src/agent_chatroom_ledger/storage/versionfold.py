@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
 from agent_chatroom_ledger.domain.order import order_key
-from agent_chatroom_ledger.domain.records import message_of
+from agent_chatroom_ledger.domain.records import message_at
 from agent_chatroom_ledger.domain.segments import directory_of
 from agent_chatroom_ledger.domain.versions import (
     VERSIONS,
@@ -52,11 +52,7 @@ def operations(source: Source, room: str, overlay: Overlay | None = None) -> lis
 
 
 def _decoded(line: bytes, origin: str, n: int) -> Message | None:
-    try:
-        message = message_of(line, origin, OPERATIONS, primary=False)
-    except Corrupt:
-        return None
-    return message if message.n == n else None
+    return message_at(line, origin, OPERATIONS, n, primary=False)
 
 
 def applied(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.domain import order, views
 from agent_chatroom_ledger.domain.positions import contains
-from agent_chatroom_ledger.domain.records import message_of
+from agent_chatroom_ledger.domain.records import message_at
 from agent_chatroom_ledger.errors import Corrupt, NotFound
 from agent_chatroom_ledger.storage import reading
 
@@ -73,10 +72,10 @@ class TreeViewReader:
 
     def _messages(self, log: str, origin: str, after: int, through: int) -> Iterator[Message]:
         path = f"{self._room}/{log}/{origin}"
-        for _, line in reading.records(self._source, path, after, through):
-            # A line that is no record keeps its bytes and is skipped, here as in every fold.
-            with contextlib.suppress(Corrupt):
-                yield message_of(line, origin, log, primary=origin == self._primary)
+        for n, line in reading.records(self._source, path, after, through):
+            message = message_at(line, origin, log, n, primary=origin == self._primary)
+            if message is not None:
+                yield message
 
     def messages_after(self, position: Position) -> Iterator[Message]:
         """Give the messages past a position in canonical order."""
@@ -87,11 +86,13 @@ class TreeViewReader:
         return self._after("operations", position)
 
     def message(self, origin: str, n: int) -> Message:
-        """Return one message."""
+        """Return one message; NotFound when there is none that can be read."""
         line = reading.record(self._source, f"{self._room}/messages/{origin}", n)
-        if line is None:
+        primary = origin == self._primary
+        message = None if line is None else message_at(line, origin, "messages", n, primary)
+        if message is None:
             raise NotFound(f"{self._room} has no message {n}@{origin}", room=self._room, n=n)
-        return message_of(line, origin, "messages", primary=origin == self._primary)
+        return message
 
 
 def view_covers(source: Source, mark: ViewMark) -> bool:
