@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_chatroom_ledger.errors import Conflict
-from agent_chatroom_ledger.storage import failpoints, files, journal, packlist, packs, recovery
+from agent_chatroom_ledger.storage import failpoints, files, journal, packlist
 from agent_chatroom_ledger.storage.objects import NO_OBJECT, Objects
-from agent_chatroom_ledger.storage.recovery import descends, needed, set_damaged_packs_aside
+from agent_chatroom_ledger.storage.recovery import descends, needed
 from agent_chatroom_ledger.storage.state import State, forget_state, read_state, write_state
 from agent_chatroom_ledger.storage.writer import Writer
 from tests.storage.processes import Silent
@@ -327,39 +326,6 @@ def test_an_ancestor_is_told_from_a_stranger(killed: Layout) -> None:
     assert not descends(objects, tip, other)
     assert not descends(objects, first, tip)
     objects.close()
-
-
-def test_only_packs_that_no_checkpoint_covered_are_looked_at(killed: Layout) -> None:
-    """A ledger of years has thousands of packs that a power cut cannot touch."""
-    looked: list[str] = []
-    read = recovery._pack_is_whole
-    old = killed.packs / f"pack-{packlist.read(killed)[0].name}.pack"
-    long_ago = (1_600_000_000, 1_600_000_000)
-    for path in killed.packs.glob("*"):
-        if not any(pack.name in path.name for pack in packlist.read(killed) if not pack.synced):
-            os.utime(path, long_ago)
-
-    def spy(path: str) -> bool:
-        looked.append(Path(path).name)
-        return read(path)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recovery, "_pack_is_whole", spy)
-        assert set_damaged_packs_aside(killed) == []
-    fresh = {f"pack-{p.name}.pack" for p in packlist.read(killed) if not p.synced}
-    assert set(looked) == fresh
-    assert old.name not in looked
-
-
-def test_damaged_packs_go_to_quarantine_whole(killed: Layout) -> None:
-    name = packlist.read(killed)[-1].name
-    zero_newest_pack(killed)
-    packs.mark(killed, name)
-    assert set_damaged_packs_aside(killed) == [name]
-    assert not list(killed.packs.glob(f"pack-{name}*"))
-    assert len([path for path in killed.quarantine.iterdir() if name in path.name]) == 2
-    reboot(killed)
-    recovered(killed)
 
 
 def test_recovery_that_is_cut_itself_begins_again(killed: Layout) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from agent_chatroom_ledger.domain.frames import Header
 from agent_chatroom_ledger.domain.records import decode_record
 from agent_chatroom_ledger.errors import Corrupt
-from agent_chatroom_ledger.storage import files, journal, mainfiles, refs
+from agent_chatroom_ledger.storage import damagedpacks, files, journal, mainfiles, refs
 from agent_chatroom_ledger.storage.checkpoint import sync_objects
 from agent_chatroom_ledger.storage.commits import COMMIT_FORMAT
 from agent_chatroom_ledger.storage.history import ledgers_time
@@ -108,6 +108,8 @@ def _begin_anew(
         # Everything is made again from the base, whatever has become of main.
         own.restart(msgspec.structs.replace(header, generation=rotten.generation + 1), found)
         return
+    # A power cut may have come before the damage was met: nothing is built on what it has left.
+    damagedpacks.set_aside(layout)
     main = refs.read_main(layout)
     tree = None if main == NO_OBJECT else CommitTree(objects, main)
     pending = [frame for frame in found if tree is None or not _is_in(frame, tree)]

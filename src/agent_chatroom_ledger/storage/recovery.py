@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
-import os
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,7 @@ from agent_chatroom_ledger.domain.records import decode_record
 from agent_chatroom_ledger.domain.segments import first_of
 from agent_chatroom_ledger.errors import Conflict, Corrupt, InvalidInput
 from agent_chatroom_ledger.storage import (
+    damagedpacks,
     failpoints,
     files,
     gitindex,
@@ -235,7 +234,7 @@ def _after_unclean_boot(committer: Committer, state: State | None) -> Located:
     """
     layout, objects, builder = committer.layout, committer.objects, committer.builder
     header, frames = committer.intake.header, committer.intake.frames
-    set_damaged_packs_aside(layout)
+    damagedpacks.set_aside(layout)
     packs.release_forgotten(layout)
     refs.drop_forgotten(layout)
     objects.forget()
@@ -345,50 +344,6 @@ def _is_whole(objects: Objects, main: str, tips: dict[str, int], base: str) -> b
     except Corrupt:
         return False
     return True
-
-
-def set_damaged_packs_aside(layout: Layout) -> list[str]:
-    """Move packs that a power cut has damaged to quarantine, and return their names.
-
-    Only packs that no checkpoint has made durable are looked at: those written since, and those
-    of ours that the list does not know to be durable.
-    """
-    kept = journal.generations(layout)
-    since = 0.0
-    if kept:
-        since = os.stat(journal.generation_path(layout, kept[-1])).st_mtime - 2.0
-    fresh = {pack.name for pack in packlist.read(layout) if not pack.synced}
-    damaged: list[str] = []
-    names = sorted(os.listdir(layout.packs)) if layout.packs.is_dir() else []
-    for file in names:
-        name = file.removeprefix("pack-").removesuffix(".pack")
-        if not file.startswith("pack-") or not file.endswith(".pack"):
-            continue
-        path = f"{layout.packs}/{file}"
-        if name not in fresh and os.stat(path).st_mtime < since:
-            continue
-        if _pack_is_whole(path):
-            continue
-        for suffix in ("idx", "pack"):
-            data = files.read_bytes(f"{layout.packs}/pack-{name}.{suffix}")
-            if data is not None:
-                files.quarantine(layout, f"pack-{name}.{suffix}", data)
-                os.unlink(f"{layout.packs}/pack-{name}.{suffix}")
-        packs.release(layout, (name,))
-        damaged.append(name)
-    return damaged
-
-
-def _pack_is_whole(path: str) -> bool:
-    """Check the sums of a pack and of its index, which has to be there."""
-    data = files.read_bytes(path)
-    index = files.read_bytes(f"{path.removesuffix('.pack')}.idx")
-    for part in (data, index):
-        if part is None or len(part) < 32:
-            return False
-        if hashlib.sha1(part[:-20], usedforsecurity=False).digest() != part[-20:]:
-            return False
-    return index is not None and data is not None and index[-40:-20] == data[-20:]
 
 
 def needed(layout: Layout) -> bool:
