@@ -253,6 +253,36 @@ def test_storing_a_pack_again_says_so_and_protects_it(tmp_path: Path) -> None:
     assert (layout.packs / f"pack-{name}.keep").exists()
 
 
+@pytest.mark.parametrize("suffix", ["pack", "idx"])
+@pytest.mark.parametrize("left", [0, 20])
+def test_what_a_power_cut_has_left_of_a_pack_is_stored_anew_where_it_must_be_durable(
+    tmp_path: Path, suffix: str, left: int
+) -> None:
+    layout = empty_place(tmp_path / "place")
+    name, pack, index = one_pack()
+    packs.store(layout, name, pack, index)
+    packs.release(layout, (name,))
+    path = layout.packs / f"pack-{name}.{suffix}"
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes()[:left])
+    assert packs.store(layout, name, pack, index, sync=True)
+    assert (layout.packs / f"pack-{name}.pack").read_bytes() == pack
+    assert (layout.packs / f"pack-{name}.idx").read_bytes() == index
+    assert not list(layout.tmp.iterdir())
+
+
+def test_a_pack_that_is_there_is_synced_where_it_must_be_durable(tmp_path: Path) -> None:
+    """Whoever stored it may not have had to."""
+    layout = empty_place(tmp_path / "place")
+    name, pack, index = one_pack()
+    packs.store(layout, name, pack, index)
+    synced: list[str] = []
+    failpoints.arm("files.sync", synced.append)
+    failpoints.arm("files.sync_directory", synced.append)
+    assert not packs.store(layout, name, pack, index, sync=True)
+    assert synced == ["files.sync", "files.sync", "files.sync_directory"]
+
+
 def test_a_mark_of_somebody_else_is_never_taken_away(tmp_path: Path) -> None:
     layout = empty_place(tmp_path / "place")
     name, pack, index = one_pack()

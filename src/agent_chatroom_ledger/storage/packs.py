@@ -355,12 +355,20 @@ def store(layout: Layout, name: str, pack: bytes, index: bytes, *, sync: bool = 
     """Put a pack beside git's own; it stays under `.keep` until `release`.
 
     `.keep` first: a `git gc` of the user deletes packs that nothing refers to yet. False when it
-    was there already: a killed process may have stored it, and main may be on it.
+    was there already: a killed process may have stored it, and main may be on it. Where it has to
+    be durable, it counts as there only if it is whole: a power cut leaves names without bytes.
     """
     stem = f"{layout.packs}/pack-{name}"
     if os.path.exists(f"{stem}.idx") and os.path.exists(f"{stem}.pack"):
-        mark(layout, name)
-        return False
+        same = not sync or (
+            files.read_bytes(f"{stem}.pack") == pack and files.read_bytes(f"{stem}.idx") == index
+        )
+        if same:
+            mark(layout, name)
+            if sync:
+                files.sync_paths((f"{stem}.pack", f"{stem}.idx"))
+                files.sync_directory(layout.packs)
+            return False
     temporary = files.write_temporary(layout, "pack", pack, mode=0o444, sync=sync)
     place(layout, name, temporary, index, sync=sync)
     return True
