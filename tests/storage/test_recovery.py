@@ -106,6 +106,23 @@ def test_after_a_boot_the_same_frames_give_the_same_commits(killed: Layout) -> N
     assert tip in git(killed.root, "rev-list", "main").decode().split()
 
 
+@pytest.mark.parametrize("mode", ["sync", "group"])
+def test_nothing_is_written_after_a_boot_before_recovery_has_looked(
+    killed: Layout, mode: str
+) -> None:
+    """Not every writer asks when it opens whether something is to be done."""
+    reboot(killed)
+    writer = Writer(killed, commit=mode)
+    writer._background = Silent()
+    met: list[str] = []
+    for point in ("recovery.replayed", "journal.append"):
+        failpoints.arm(point, met.append)
+    write(writer, say("after"))
+    assert met[:2] == ["recovery.replayed", "journal.append"]
+    failpoints.disarm()
+    writer.close()
+
+
 def lose_newest_pack(layout: Layout) -> None:
     for name in [pack.name for pack in packlist.read(layout)][-2:]:
         for suffix in ("pack", "idx"):

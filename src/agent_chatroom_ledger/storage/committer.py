@@ -111,7 +111,14 @@ class Committer:
 
     def _main_is_hinted(self) -> bool:
         state = self._state.read()
-        return state is not None and self._main_is(state.main) and self._is_written(state.frame)
+        # A hint from before a boot says nothing of what a power cut has left: nothing is appended
+        # behind that before recovery has looked at it.
+        return (
+            state is not None
+            and state.boot == self.boot
+            and self._main_is(state.main)
+            and self._is_written(state.frame)
+        )
 
     def _is_written(self, frame: int) -> bool:
         """Tell whether the journal reaches as far as main: its end may have been damaged.
