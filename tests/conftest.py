@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -141,17 +142,24 @@ def one(core: Path) -> Iterator[Program]:
 
 @pytest.fixture
 def git() -> Git:
-    """Give the git binary; a test that compares with it is skipped where there is none."""
+    """Give the git binary; a test that compares with it is skipped where there is none.
+
+    A checkpoint of the ledger may hold git's index for a moment; git is then asked again.
+    """
     binary = shutil.which("git")
     if binary is None:
         pytest.skip("the git binary is the peer of this test, and there is none on PATH")
 
     def run(root: Path, *args: str) -> str:
-        done = subprocess.run(
-            [binary, *args], cwd=root, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"git {' '.join(args)}: {done.stderr}"
-        return done.stdout
+        deadline = time.monotonic() + 60
+        while True:
+            done = subprocess.run(
+                [binary, *args], cwd=root, capture_output=True, text=True, check=False
+            )
+            if "index.lock': File exists" not in done.stderr or time.monotonic() > deadline:
+                assert done.returncode == 0, f"git {' '.join(args)}: {done.stderr}"
+                return done.stdout
+            time.sleep(0.02)
 
     return run
 
