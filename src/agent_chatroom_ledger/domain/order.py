@@ -7,7 +7,7 @@ another machine may appear earlier in the transcript, and is delivered exactly o
 from __future__ import annotations
 
 from heapq import merge as heap_merge
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.domain.records import Message
 
 
-def order_key(message: Message) -> tuple[datetime, str, str, int]:
+OrderKey: TypeAlias = "tuple[datetime, str, str, int]"
+
+
+def order_key(message: Message) -> OrderKey:
     """Return what messages are sorted by: time, origin, log, number."""
     return message.at, message.origin, message.log, message.n
 

@@ -14,6 +14,7 @@ from agent_chatroom_ledger import limits
 from agent_chatroom_ledger.domain import rooms as room_fold
 from agent_chatroom_ledger.domain.clock import to_micros
 from agent_chatroom_ledger.domain.names import git_identity
+from agent_chatroom_ledger.domain.order import order_key
 from agent_chatroom_ledger.domain.records import decode_record, message_at, message_of
 from agent_chatroom_ledger.domain.segments import segment_path
 from agent_chatroom_ledger.domain.subjects import frame_message, record_message, view_message
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from agent_chatroom_ledger.domain.frames import Frame, ViewMark
-    from agent_chatroom_ledger.domain.records import Record
+    from agent_chatroom_ledger.domain.order import OrderKey
+    from agent_chatroom_ledger.domain.records import Message, Record
     from agent_chatroom_ledger.domain.roomstate import RoomState
     from agent_chatroom_ledger.domain.versions import Bundle
     from agent_chatroom_ledger.storage.objects import Objects
@@ -101,6 +103,8 @@ class CommitBuilder:
         self._objects = objects
         self.origin = origin
         self._rooms: dict[str, RoomState] = {}
+        # The newest operation that each of these states has, in canonical order.
+        self._newest: dict[str, OrderKey] = {}
         self.tip = ""
         self._began = NO_OBJECT  # from here on every commit up to the tip is ours
         self._taken_from: dict[str, None] = {}
@@ -263,7 +267,7 @@ class CommitBuilder:
             self.editor.write(path, data, pack)
 
     def _apply_versions(self, room: str, log: str, line: bytes, pack: PackBuilder) -> None:
-        """Fold one more operation on versions, which is newer than all before it (invariant 2)."""
+        """Fold one more operation on versions, which `_apply` has taken in (invariant 2)."""
         from agent_chatroom_ledger.domain.versions import bundle_json, versions_path
         from agent_chatroom_ledger.storage import versionfold
 
@@ -275,6 +279,9 @@ class CommitBuilder:
         if key is None:
             return
         bundle = found[key]
+        if order_key(message) < self._newest[room]:
+            self._tails.write(pack)
+            bundle = versionfold.folded(self.editor, room).get(key)
         path = versions_path(room, *key)
         if bundle is None:
             self.editor.remove(path)
@@ -350,17 +357,19 @@ class CommitBuilder:
         """Return a room's folded state at the tip."""
         state = self._rooms.get(path)
         if state is None:
-            state = self._fold(path, self._positions(path, "operations"))
+            operations = self._operations(path, self._positions(path, "operations"))
+            state = room_fold.fold_room(operations)
             if len(self._rooms) > _NODES_MAX:
                 self._rooms.clear()
             self._rooms[path] = state
+            self._newest[path] = max(map(order_key, operations))
         return state
 
     def _room_at(self, mark: ViewMark) -> RoomState:
         """Return a room's state as of a mark: others may have appended operations before it."""
         if self._positions(mark.room, "operations") == mark.operations:
             return self.room(mark.room)
-        return self._fold(mark.room, mark.operations)
+        return room_fold.fold_room(self._operations(mark.room, mark.operations))
 
     def _positions(self, room: str, log: str) -> dict[str, int]:
         return {
@@ -368,7 +377,7 @@ class CommitBuilder:
             for origin in reading.origins(self.editor, room, log)
         }
 
-    def _fold(self, path: str, through: Mapping[str, int]) -> RoomState:
+    def _operations(self, path: str, through: Mapping[str, int]) -> list[Message]:
         messages = [
             message
             for origin, last in through.items()
@@ -377,15 +386,20 @@ class CommitBuilder:
         ]
         if not messages:
             raise Corrupt(f"{path} has no operations log, so it is no room", path=path)
-        return room_fold.fold_room(messages)
+        return messages
 
     def _apply(self, room: str, log: str, line: bytes, pack: PackBuilder) -> None:
-        """Fold one more operation, which is newer than all before it."""
+        """Fold one more operation.
+
+        It is newer than all before it, or a merge has brought some from a clock that is ahead.
+        """
         known = self._rooms.get(room)
-        if known is None:
+        message = message_of(line, log.rpartition("/")[2], "operations", primary=False)
+        key = order_key(message)
+        if known is None or key < self._newest[room]:
             self._tails.write(pack)
+            self._rooms.pop(room, None)
             self.room(room)  # the log in the tree holds the new record now
             return
-        origin = log.rpartition("/")[2]
-        message = message_of(line, origin, "operations", primary=origin == known.origin)
         self._rooms[room] = room_fold.apply_operation(known, message)
+        self._newest[room] = key

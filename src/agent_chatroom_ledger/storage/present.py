@@ -359,7 +359,11 @@ class Present:
                 if error.code == "newer_format":
                     raise
                 state = self._folded(path)  # the projections are not the truth, the logs are
-        for message in self._operations.get(path, ()):
+        newer = self._operations.get(path, [])
+        if newer and state and reading.is_followed(self.source, path, newer[0], {self.origin}):
+            state = self._folded(path, newer)
+            newer = []
+        for message in newer:
             state = room_fold.apply_operation(state, message)
         self._rooms[path] = state
         return state
@@ -406,13 +410,14 @@ class Present:
         if self._gone:
             raise Unsettled
 
-    def _folded(self, path: str) -> RoomState | None:
+    def _folded(self, path: str, newer: Iterable[Message] = ()) -> RoomState | None:
         messages = [
             message
             for origin in reading.origins(self.source, path, "operations")
             for n, line in reading.records(self.source, f"{path}/operations/{origin}")
             if (message := message_at(line, origin, "operations", n, primary=False))
         ]
+        messages += newer
         return room_fold.fold_room(messages) if messages else None
 
     def names(self, directory: str) -> list[str]:

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.domain.names import is_origin
 from agent_chatroom_ledger.domain.numerals import decimal
+from agent_chatroom_ledger.domain.order import order_key
+from agent_chatroom_ledger.domain.records import message_at
 from agent_chatroom_ledger.domain.segments import SUFFIX, directory_of, in_order, segment_path
 from agent_chatroom_ledger.errors import Corrupt
 from agent_chatroom_ledger.limits import FOLDER_DEPTH_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
+    from agent_chatroom_ledger.domain.records import Message
     from agent_chatroom_ledger.storage.overlay import Overlay
     from agent_chatroom_ledger.storage.source import Source
 
@@ -176,6 +179,23 @@ def last_records(
 def segments(source: Source, log: str) -> list[int]:
     """Return the first numbers of all segments of a log, ascending."""
     return list(_segments_ascending(source, log, 1))
+
+
+def is_followed(source: Source, room: str, operation: Message, own: Collection[str]) -> bool:
+    """Tell whether an operation of the journal precedes one that the files have, of another origin.
+
+    A merge may have brought that from a clone whose clock is ahead. Then what the files say is no
+    state to go on from: all operations have to be folded in canonical order. ``own`` are the
+    origins that the journal's operations are of.
+    """
+    for origin in origins(source, room, OPERATIONS):
+        log = log_path(room, OPERATIONS, origin)
+        if origin not in own and (n := last_number(source, log)):
+            line = record(source, log, n)
+            newest = line and message_at(line, origin, OPERATIONS, n, primary=False)
+            if not newest or order_key(newest) > order_key(operation):
+                return True
+    return False
 
 
 def lines_of(data: bytes) -> list[bytes]:

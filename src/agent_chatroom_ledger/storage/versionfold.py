@@ -215,6 +215,13 @@ class VersionReader:
             for n, line in self._overlay.lines(f"{above}/{origin}").items()
             if _MARK in line and (message := _decoded(line, origin, n)) is not None
         ]
-        for message in sorted(messages, key=order_key):
+        messages.sort(key=order_key)
+        own = self._overlay.origins(above)
+        if messages and reading.is_followed(self._source, self._room, messages[0], own):
+            for message in operations(self._source, self._room, self._overlay):
+                applied(found, message, self._artifact)
+            self._all = {key: bundle for key, bundle in found.items() if bundle is not None}
+            return {}
+        for message in messages:
             applied(found, message, self._artifact)
         return found
