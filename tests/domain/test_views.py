@@ -101,7 +101,7 @@ class MemoryRoom:
         """Bring the pages up to date, and hold them to a whole build."""
         through = self.reached(self.messages) if messages is None else messages
         operated = self.reached(self.operations) if operations is None else operations
-        changed = update_view(self.state(operated), self, through, operated)
+        changed = update_view(self.state(operated), self, through, operated, PRIMARY)
         for name, data in changed.items():
             assert self.pages.get(name) != data, "only pages that differ"
             if data is None:
@@ -109,7 +109,7 @@ class MemoryRoom:
             else:
                 self.pages[name] = data
         assert self.pages == self.whole(through, operated)
-        assert update_view(self.state(operated), self, through, operated) == {}
+        assert update_view(self.state(operated), self, through, operated, PRIMARY) == {}
         return changed
 
     def say(self, count: int, *, origin: str = PRIMARY, step: int = SECOND, start: int = 0) -> None:
@@ -224,7 +224,7 @@ def test_an_append_rewrites_the_newest_page_only() -> None:
     room.pages_read = room.messages_read = 0
     room.say(1)
     through = room.reached(room.messages)
-    changed = update_view(room.state({PRIMARY: 1}), room, through, {PRIMARY: 1})
+    changed = update_view(room.state({PRIMARY: 1}), room, through, {PRIMARY: 1}, PRIMARY)
     assert list(changed) == ["2026/11-29.40.md"]
     assert room.pages_read == 1
     assert room.messages_read == 2, "the new one, and the one on the newest page before it"

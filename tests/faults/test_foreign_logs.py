@@ -101,6 +101,26 @@ def test_a_line_that_is_no_record_hides_nothing(
 
 
 @pytest.mark.broken_on_purpose
+@pytest.mark.parametrize("at", [b"2999-01-01T00:00:00.000000Z", b"2000-01-01T00:00:00.000000Z"])
+def test_of_one_id_from_two_origins_every_reader_shows_the_same(root: Path, at: bytes) -> None:
+    """The view has the one on a page already when a merge brings the other."""
+    plant(
+        root,
+        "other-0001",
+        lambda line: re.sub(rb'"at":"[^"]*"', b'"at":"' + at + b'"', line).replace(
+            b"really said", b"said elsewhere"
+        ),
+    )
+    shown = "said elsewhere" if at.startswith(b"2000") else "really said"
+    found = everywhere(root)
+    # What came before a member was one is read, and not handed over.
+    assert found.pop("inbox") in ([shown], [])
+    assert set(map(tuple, found.values())) == {(shown,)}
+    with Ledger.open(root) as ledger:
+        assert {issue.code for issue in ledger.verify(full=True).issues} == {"foreign_records"}
+
+
+@pytest.mark.broken_on_purpose
 @pytest.mark.parametrize(
     "change",
     [

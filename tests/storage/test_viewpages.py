@@ -149,12 +149,12 @@ def test_an_append_rewrites_the_newest_page_and_an_exclusion_the_page_it_is_on(r
     before = room.pages()
     assert len(before) > 3
     room.post()
-    changed = update_pages(room.tree, room.builder.room(ROOM), room.mark())
+    changed = update_pages(room.tree, room.builder.room(ROOM), room.mark(), room.builder.origin)
     assert len(changed) == 1
     room.compile()
     room.change(5)
     first, newest = min(before), max(before)
-    changed = update_pages(room.tree, room.builder.room(ROOM), room.mark())
+    changed = update_pages(room.tree, room.builder.room(ROOM), room.mark(), room.builder.origin)
     assert set(changed) <= {first, newest, max(room.pages())}
     assert first in changed
 

@@ -4,8 +4,8 @@ Both ways give the same bytes (invariant 2), which a property test holds them to
 date reads the newest page, what was said since, and the old pages that a change of policy touches;
 so its cost does not grow with the room.
 
-Ids that two origins wrote apart from each other are folded away in a whole build only. They arise
-by a merge, and whoever merges builds the view of a room anew.
+Ids that two origins wrote apart from each other are folded away in a whole build only. They come
+with another clone's messages, so a view that takes in any of these is built whole.
 """
 
 from __future__ import annotations
@@ -101,15 +101,16 @@ def update_view(
     reader: ViewReader,
     through_messages: Position,
     through_operations: Position,
+    own: str,
 ) -> dict[str, bytes | None]:
     """Return the pages that differ once the view reaches these positions; None for one that goes.
 
-    ``state`` is the fold of the room's operations up to ``through_operations``. The result equals
-    what build_view gives for all messages up to ``through_messages``, less the pages that have
-    these bytes already. A view that cannot be read, is of another room or reaches further than
-    asked for is built whole.
+    ``own`` is the origin of who writes here, who gives no id twice. ``state`` is the fold of the
+    room's operations up to ``through_operations``. The result equals what build_view gives for all
+    messages up to ``through_messages``, less the pages that have these bytes already. A view that
+    cannot be read, is of another room or reaches further than asked for is built whole.
     """
-    update = _Update(state, reader, through_messages, through_operations)
+    update = _Update(state, reader, through_messages, through_operations, own)
     try:
         pages = update.pages()
     except Corrupt:
@@ -134,7 +135,9 @@ class _Update:
         reader: ViewReader,
         through_messages: Position,
         through_operations: Position,
+        own: str,
     ) -> None:
+        self._own = own
         self._state = state
         self._reader = reader
         self._writer = PageWriter(state)
@@ -175,7 +178,9 @@ class _Update:
             header.through_operations
         ):
             return {}
-        pages, gone = self._with_new(drop_repeated_ids(new))
+        if any(message.origin != self._own for message in new):
+            return None
+        pages, gone = self._with_new(new)
         for name in (newest_name, *self._touched(header.through_operations)):
             if name not in pages and name not in gone:
                 pages[name] = self._load([name])

@@ -294,7 +294,7 @@ class CommitBuilder:
             gone = not self.editor.names(mark.room)  # a foreign commit removed it
             if gone or view_covers(self.editor, mark):
                 continue
-            changed = update_pages(self.editor, self._room_at(mark), mark)
+            changed = update_pages(self.editor, self._room_at(mark), mark, self.origin)
             for name, data in changed.items():
                 path = f"{mark.room}/view/{name}"
                 if data is None:

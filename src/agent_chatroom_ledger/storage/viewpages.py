@@ -126,7 +126,12 @@ def whole_view(source: Source, state: RoomState) -> dict[str, bytes]:
     return views.build_view(state, reader.messages_after({}), positions["operations"])
 
 
-def update_pages(source: Source, state: RoomState, mark: ViewMark) -> dict[str, bytes | None]:
-    """Return the pages that differ once the view covers a mark; None for one that goes."""
+def update_pages(
+    source: Source, state: RoomState, mark: ViewMark, own: str
+) -> dict[str, bytes | None]:
+    """Return the pages that differ once the view covers a mark; None for one that goes.
+
+    ``own`` is the origin of who writes.
+    """
     reader = TreeViewReader(source, mark.room, state.origin, mark.messages, mark.operations)
-    return views.update_view(state, reader, mark.messages, mark.operations)
+    return views.update_view(state, reader, mark.messages, mark.operations, own)
