@@ -268,6 +268,18 @@ def test_the_audit_trail_says_who_did_what(ledger: Ledger) -> None:
         ledger.log("nowhere")
 
 
+def test_a_commit_by_hand_of_any_time_hides_nothing_that_came_since(
+    ledger: Ledger, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.create_room("Here").post("Ann", "hello")
+    ledger.flush()
+    since = datetime.now(UTC) - timedelta(hours=1)
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2001-01-01T00:00:00Z")
+    git(ledger.root, "commit", "-q", "--allow-empty", "-m", "By hand")
+    found = [entry.kinds[-1] for entry in ledger.log(since=since) if entry.kinds]
+    assert found == ["message", "room.create"]
+
+
 def test_a_patch_shows_what_was_added(ledger: Ledger) -> None:
     room = ledger.create_room("Here")
     room.post("Ann", "hello")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -165,6 +166,16 @@ def test_a_foreign_commit_that_changes_a_log(
     commit_all(git, layout.root)
     assert expected <= codes(layout)
     assert expected <= codes(layout, full=True)
+
+
+@pytest.mark.broken_on_purpose
+def test_a_record_of_a_time_that_is_none_is_named(room: Room, layout: Layout, git: Git) -> None:
+    """It has the form of a time, and every reader skips it."""
+    for path in (layout.root / room.path / "messages").rglob("*.jsonl"):
+        data = re.sub(rb'"at":"(\d{4})-\d\d-\d\d', rb'"at":"\1-19-39', path.read_bytes())
+        path.write_bytes(data)
+    commit_all(git, layout.root)
+    assert "message_parse_failed" in codes(layout, full=True)
 
 
 def test_a_view_that_lags_behind_is_a_warning(room: Room, layout: Layout, git: Git) -> None:

@@ -105,13 +105,19 @@ def log(
 ) -> Iterator[LogEntry]:
     """Yield the commits of main, newest first, those with a room, an author and a time only.
 
-    ``author`` is a part of a name or address, in whatever case.
+    ``author`` is a part of a name or address, in whatever case. The ledger's times never run back,
+    so its first commit before ``since`` is the last one that is looked at; the clock of somebody
+    who commits with git may say anything.
     """
+    from agent_chatroom_ledger.storage.commits import LEDGER_NAME
+
     tip = refs.read_main(layout)
     walked = walk(objects, tip) if room is None else walk_room(objects, tip, room, timeline)
     for commit in walked:
         if since is not None and commit.committer_seconds < since.timestamp():
-            return
+            if commit.committer == LEDGER_NAME:
+                return
+            continue
         if not is_by(commit, author or ""):
             continue
         yield entry_of(commit, patch_of(objects, commit) if patch else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_chatroom_ledger.domain.clock import to_datetime
 from agent_chatroom_ledger.domain.pages import parse_header
 from agent_chatroom_ledger.domain.positions import contains, covers
 from agent_chatroom_ledger.domain.projections import (
@@ -16,7 +17,7 @@ from agent_chatroom_ledger.domain.rooms import fold_room
 from agent_chatroom_ledger.domain.segments import segment_path, starts_new_segment
 from agent_chatroom_ledger.domain.versions import bundle_json, needs_work, versions_path
 from agent_chatroom_ledger.domain.views import build_view
-from agent_chatroom_ledger.errors import Corrupt, NotFound
+from agent_chatroom_ledger.errors import Corrupt, InvalidInput, NotFound
 from agent_chatroom_ledger.storage import reading, versionfold
 from agent_chatroom_ledger.storage.artifacts import artifact_path, committed
 from agent_chatroom_ledger.storage.reading import MESSAGES, OPERATIONS, log_path
@@ -84,7 +85,8 @@ def _check_lines(lines: list[bytes], first: int, path: str, newest_at: str, foun
         n = first + index
         try:
             record = decode_record(line)
-        except Corrupt as error:
+            to_datetime(record.at)
+        except (Corrupt, InvalidInput) as error:
             found.error("message_parse_failed", f"record {n} of {path}: {error.message}", path)
             continue
         if record.n != n:
