@@ -2,7 +2,8 @@
 
 ``python -m tests.mcp.mate ROOT NAME OTHER COUNT LOG STOP``: it says COUNT things, half of them in
 the room ``review`` and half directly, takes what is for it, writes down the id of each message it
-was given, and only then says that it has seen it.
+was given, and only then says that it has seen it. It begins as a session does whose hook tells it
+what the one before was given and has not seen: that one may have been killed before it could read.
 """
 
 from __future__ import annotations
@@ -15,11 +16,17 @@ from pathlib import Path
 import anyio
 from mcp import Client, StdioServerParameters
 
+from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger.limits import DELIVER_MAX
 from tests.mcp.conftest import COMMAND, Tools, environment
 
 
 async def main(root: Path, name: str, other: str, count: int, log: Path, stop: Path) -> None:
     """Talk until there is nothing more to say, nothing waits and the stop file is there."""
+    with Ledger.open(root, read_only=True) as ledger:
+        for item in ledger.agent(name).inbox(DELIVER_MAX, again=True, peek=True):
+            if item.again:
+                note(log, item.message.id)
     command, *rest = COMMAND
     server = StdioServerParameters(command=command, args=rest, env=environment(root, name))
     async with Client(server, mode="auto") as client:
