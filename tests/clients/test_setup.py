@@ -251,8 +251,46 @@ def test_a_file_that_somebody_wrote_meanwhile_is_left_alone(home: Home) -> None:
     assert json.loads(home.files()[".claude.json"])["new"] == 1
 
 
+def test_what_a_client_writes_while_ours_is_synced_stays(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.put(".claude.json", "{}")
+    plan = setup.plan("claude", home.around)
+    sync = os.fsync
+
+    def slow(descriptor: int) -> None:
+        sync(descriptor)
+        home.put(".claude.json", '{"new": 1}')
+
+    monkeypatch.setattr(os, "fsync", slow)
+    with pytest.raises(Conflict) as refused:
+        plan.apply()
+    assert refused.value.code == "client_file_changed"
+    assert home.files()[".claude.json"] == b'{"new": 1}'
+    assert not [name for name in home.files() if name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize("indent", [2, None])
+def test_the_difference_shows_nobodys_credentials(home: Home, indent: int | None) -> None:
+    """What a command prints goes into transcripts, and other servers' tokens stand beside ours."""
+    other = {"command": "x", "env": {"TOKEN": "secret-1"}, "args": ["secret-2"]}
+    home.put(".claude.json", json.dumps({"mcpServers": {"other": other}}, indent=indent))
+    home.put(".codex/config.toml", '[mcp_servers.other]\ncommand = "secret-3"\n')
+    for client in ("claude", "codex"):
+        plan = setup.plan(client, home.around)
+        shown = "".join(change.diff() for change in plan.changes)
+        assert "secret" not in shown
+        assert '"mcp"' in shown
+        plan.apply()
+    for client in ("claude", "codex"):
+        removal = setup.removal(client, home.around)
+        shown = "".join(change.diff() for change in removal.changes)
+        assert "secret" not in shown
+        assert '"mcp"' in shown
+
+
 def test_the_difference_is_a_diff_whose_long_lines_are_cut(home: Home) -> None:
-    home.put(".claude.json", json.dumps({"blob": "x" * 5_000}))
+    home.put(".claude.json", json.dumps({"blob": list(range(2_000))}))
     change = next(c for c in setup.plan("claude", home.around).changes if c.before is not None)
     diff = change.diff()
     assert diff.startswith(f"--- {change.place.path}\n+++ {change.place.path}\n@@ ")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -31,10 +34,11 @@ def listed_hooks(
             stderr=subprocess.DEVNULL,
             env=dict(environment),
             cwd=directory,
+            start_new_session=True,  # a launcher's child is to end with it
         )
     except OSError:
         return None
-    alarm = threading.Timer(SECONDS_MAX, server.kill)
+    alarm = threading.Timer(SECONDS_MAX, _kill, (server,))
     alarm.start()
     try:
         return _asked(server, directory)
@@ -42,8 +46,17 @@ def listed_hooks(
         return None
     finally:
         alarm.cancel()
-        server.kill()
+        _kill(server)
         server.communicate()
+
+
+def _kill(server: subprocess.Popen[bytes]) -> None:
+    """End the server and what it has started: a launcher's child holds the pipes as well."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
+    else:
+        server.kill()
 
 
 def _asked(server: subprocess.Popen[bytes], directory: Path) -> list[dict[str, Any]] | None:

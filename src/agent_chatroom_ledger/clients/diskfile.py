@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,9 +20,11 @@ from agent_chatroom_ledger.clients.refusals import (
 from agent_chatroom_ledger.limits import CLIENT_FILE_BYTES_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _DIFF_CHARS_MAX = 400
+# A text of JSON or TOML, and what makes it a key.
+_TEXT = re.compile(r"""("(?:[^"\\\n]|\\.)*"|'[^'\n]*')(\s*[:=])?""")
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,22 @@ class FileChange:
         return "remove" if self.after is None else "change"
 
     def diff(self) -> str:
-        """Return the unified diff; a line too long to read is cut, and the cut is shown."""
+        """Return what changes, as a unified diff without lines around it.
+
+        Texts that stay are hidden: they may be credentials of other servers, and what a command
+        prints goes into transcripts. A line too long to read is cut, and the cut is shown.
+        """
         before, after = (text or "" for text in (self.before, self.after))
+        stays = set(_TEXT.findall(before)).intersection(_TEXT.findall(after))
         was, will_be = (
             os.devnull if text is None else str(self.place.path)
             for text in (self.before, self.after)
         )
-        lines = difflib.unified_diff(_lines(before), _lines(after), was, will_be, n=2, lineterm="")
-        return "".join(f"{line}\n" for line in _shortened(lines))
+        lines = difflib.unified_diff(_lines(before), _lines(after), was, will_be, n=0, lineterm="")
+        shown = (
+            line if line.startswith(("---", "+++")) else _hidden(line, stays) for line in lines
+        )
+        return "".join(f"{line}\n" for line in _shortened(shown))
 
     def write(self) -> None:
         """Bring the file to its new content in one step; mode, owner and links stay.
@@ -62,16 +73,19 @@ class FileChange:
         path = self.place.path
         try:
             real = Path(os.path.realpath(path))
-            if read(self.place) != self.before:
-                raise changed_meanwhile(self.place)
+            self._require_unchanged()
             if self.after is None:
                 real.unlink()
                 return
             check_writable(self.place)
             real.parent.mkdir(parents=True, exist_ok=True)
-            _replace(real, self.after.encode())
+            _replace(real, self.after.encode(), self._require_unchanged)
         except PermissionError as error:
             raise not_writable(self.place, f"may not be written ({error.strerror})") from error
+
+    def _require_unchanged(self) -> None:
+        if read(self.place) != self.before:
+            raise changed_meanwhile(self.place)
 
 
 def read(place: Place) -> str | None:
@@ -115,7 +129,8 @@ def check_writable(place: Place) -> None:
         raise not_writable(place, "is read-only")
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, data: bytes, check: Callable[[], None]) -> None:
+    """Put a file in place of another; `check` raises if that is not to be, at the last moment."""
     was = path.stat() if path.exists() else None
     temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
@@ -130,6 +145,8 @@ def _replace(path: Path, data: bytes) -> None:
                     os.chown(temporary, was.st_uid, was.st_gid)
                 temporary.chmod(stat.S_IMODE(was.st_mode))
             os.fsync(file.fileno())
+        # The sync may have taken long, and a client writes to its file while it runs.
+        check()
         temporary.replace(path)
     except BaseException:
         with suppress(FileNotFoundError):
@@ -151,7 +168,16 @@ def _lines(text: str) -> list[str]:
     return lines
 
 
-def _shortened(lines: Iterator[str]) -> Iterator[str]:
+def _hidden(line: str, stays: set[tuple[str, str]]) -> str:
+    """Return a line with the values hidden that are in the file before and after."""
+
+    def shown(found: re.Match[str]) -> str:
+        return '"…"' if not found[2] and (found[1], "") in stays else found[0]
+
+    return _TEXT.sub(shown, line)
+
+
+def _shortened(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         cut = len(line) - _DIFF_CHARS_MAX
         yield line if cut <= 0 else f"{line[:_DIFF_CHARS_MAX]}… ({cut} characters more)"
