@@ -13,7 +13,7 @@ from agent_chatroom_ledger.domain.agentnames import derived_name
 from agent_chatroom_ledger.domain.identities import Client
 from agent_chatroom_ledger.errors import Busy, InvalidInput
 from agent_chatroom_ledger.identity import identify
-from agent_chatroom_ledger.storage import pinfile
+from agent_chatroom_ledger.storage import pinfile, processes
 from agent_chatroom_ledger.storage import presence as book
 from agent_chatroom_ledger.storage.locks import FileLock
 from tests.clientlike import Program, claim, names, running
@@ -351,3 +351,31 @@ def test_two_minutes_after_a_rename_it_is_over(
     monkeypatch.setattr(identity, "FORMER_SECONDS_MAX", 0)
     claim(ledger, one.client(core), ROOMS_NAME="new")
     assert presence.former_names(ledger, "new") == ()
+
+
+SHELL = (40, "sh", ("sh", "-c", "x"))
+
+
+@pytest.mark.parametrize(
+    ("chain", "orphaned"),
+    [
+        ([SHELL, (1, "node", ("node", "serve.js"))], True),
+        ([SHELL, (1, "claude", ("claude",))], False),
+        ([SHELL, (30, "node", ("node", "agent.js")), (1, "init", ())], False),
+        ([SHELL], False),
+    ],
+)
+def test_who_is_left_with_the_first_process_has_no_client(
+    monkeypatch: pytest.MonkeyPatch,
+    chain: list[tuple[int, str, tuple[str, ...]]],
+    *,
+    orphaned: bool,
+) -> None:
+    """In a container that may be any program, and it bears a name for as long as that runs."""
+    found = [
+        processes.Ancestor(processes.ProcessId(pid, 1.0, processes.boot()), name, words)
+        for pid, name, words in chain
+    ]
+    monkeypatch.setattr(processes, "ancestors", lambda _: found)
+    assert identity.is_orphaned() is orphaned
+    assert not (orphaned and identity.has_client())

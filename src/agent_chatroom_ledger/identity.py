@@ -89,7 +89,19 @@ def has_client() -> bool:
     found = processes.client_of(processes.ancestors(os.getpid()))
     if found is None or is_passed_over(found.name, found.words):
         return False
-    return found.id.pid != 1 or client_name(found.name, found.words) in KNOWN
+    return not is_orphaned()
+
+
+def is_orphaned() -> bool:
+    """Tell whether the first process has adopted this one: the client that started it has ended.
+
+    Nothing is heard from it and nothing told to it: a name that the first process came to bear
+    would be borne for as long as the machine runs.
+    """
+    found = processes.client_of(processes.ancestors(os.getpid()))
+    if found is None or found.id.pid != 1:
+        return False
+    return client_name(found.name, found.words) not in KNOWN
 
 
 def seated(client: Client) -> Client:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_chatroom_ledger import Ledger
+from agent_chatroom_ledger import Ledger, queuewalk
+from agent_chatroom_ledger.agenthook import answers, dialects
 from agent_chatroom_ledger.agenthook.rendering import SENTENCE
+from agent_chatroom_ledger.domain.identities import Client
 from agent_chatroom_ledger.inbox import peek
 from agent_chatroom_ledger.limits import HOOK_CONTEXT_BYTES_MAX
 from agent_chatroom_ledger.presence import heard_hook, reach, who
@@ -25,6 +27,26 @@ if TYPE_CHECKING:
 def waiting(root: Path, name: str = "bob") -> list[str]:
     with Ledger.open(root, read_only=True) as ledger:
         return [item.message.body for item in peek(ledger, name, max=100)]
+
+
+def test_a_room_that_has_nothing_to_give_now_holds_up_no_other(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What counts as waiting may be of a log that cannot be read now."""
+    with Ledger.open(root) as ledger:
+        first = ledger.agent("alice").dm("bob", "one").room.path
+        ledger.agent("carol").dm("bob", "two")
+        ledger.set_setting("room_delivery", "followUp")
+        found = queuewalk._found
+        monkeypatch.setattr(
+            queuewalk,
+            "_found",
+            lambda room, row: (None, False) if room.path == first else found(room, row),
+        )
+        said = dialects.read(event("PostToolUse", tmp_path, tool_name="Bash"))
+        assert said is not None
+        with answers.answer(answers.Member(ledger, "bob", "bob", Client(), said)) as given:
+            assert "two" in str(given.document)
 
 
 def test_a_session_begins_with_who_one_is_ones_rooms_and_what_waits(fire: Fire, say: Say) -> None:

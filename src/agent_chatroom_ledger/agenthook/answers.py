@@ -165,11 +165,14 @@ def _after_tool(member: Member) -> Answer:
         return NOTHING
     from agent_chatroom_ledger.inbox import waiting_counts
 
-    # One room at a time; the others' turn comes after the next tools.
+    # One room at a time; the others' turn comes after the next tools. What counts in a room may not
+    # be there to give: then the next one's has come.
     for path in sorted(waiting_counts(member.ledger, member.name)):
         room = member.ledger.room(path)
         if is_direct(room.id) is direct:
-            return _telling(member, room)
+            found = _telling(member, room)
+            if found.document is not None:
+                return found
     return NOTHING
 
 

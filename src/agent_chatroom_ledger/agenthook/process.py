@@ -118,7 +118,10 @@ class _Run:
             return 0
         from agent_chatroom_ledger.agenthook.answers import answer
         from agent_chatroom_ledger.agenthook.dialects import encode
+        from agent_chatroom_ledger.identity import is_orphaned
 
+        if is_orphaned():
+            return 0
         with self._ledger() as ledger:
             member = _member(ledger, event, directory)
             if member is None:
