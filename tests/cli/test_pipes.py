@@ -51,7 +51,7 @@ except BaseException as error:
 
 
 @pytest.mark.parametrize(
-    ("number", "name"), [(signal.SIGTERM, "Exit"), (signal.SIGINT, "KeyboardInterrupt")]
+    ("number", "name"), [(signal.SIGTERM, "Terminated"), (signal.SIGINT, "KeyboardInterrupt")]
 )
 @pytest.mark.parametrize("where", ["del", "weak"])
 def test_a_signal_is_heard_while_an_object_goes_away(

@@ -61,6 +61,22 @@ def test_a_clock_that_is_set_changes_no_process(
         assert processes.is_alive(program.id)
 
 
+@pytest.mark.parametrize("look", [1, 2, 3, 4, 5])
+def test_a_clock_that_is_set_while_one_looks_changes_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: int
+) -> None:
+    with running(tmp_path) as program:
+        boot = psutil._psplatform.boot_time()
+        looks: list[None] = []
+
+        def moving() -> float:
+            looks.append(None)
+            return boot + (len(looks) >= look)
+
+        monkeypatch.setattr(psutil._psplatform, "boot_time", moving)
+        assert processes.is_alive(program.id)
+
+
 def test_a_forked_child_is_a_process_of_its_own() -> None:
     me = processes.current()
     read, write = os.pipe()

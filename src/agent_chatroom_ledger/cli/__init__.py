@@ -13,6 +13,10 @@ TIMED_OUT = 124
 TERMINATED = 143
 
 
+class Terminated(BaseException):
+    """SIGTERM; no ``Exception``, so that nobody takes it for one of the errors he looks out for."""
+
+
 def main() -> None:
     """Run the command line on the arguments of this process and exit with its status.
 

@@ -10,6 +10,8 @@ import sys
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from agent_chatroom_ledger.cli import Terminated
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -52,11 +54,7 @@ def _end(number: int, frame: FrameType | None) -> None:
         return
     if number == signal.SIGINT:
         raise KeyboardInterrupt
-    from click.exceptions import Exit
-
-    from agent_chatroom_ledger.cli import TERMINATED
-
-    raise Exit(TERMINATED)
+    raise Terminated
 
 
 def _is_unheard(frame: FrameType | None) -> bool:

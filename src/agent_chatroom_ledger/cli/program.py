@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from agent_chatroom_ledger.cli import INTERRUPTED, output
+from agent_chatroom_ledger.cli import INTERRUPTED, TERMINATED, Terminated, output
 from agent_chatroom_ledger.cli.options import common
 from agent_chatroom_ledger.cli.session import Session
 
@@ -225,6 +225,8 @@ def run(arguments: Sequence[str], program: str | None = None) -> int:
         return 0
     except (KeyboardInterrupt, click.Abort):
         return _end_interrupted()
+    except Terminated:
+        return _flushed(TERMINATED)
     except click.exceptions.Exit as end:
         return _flushed(end.exit_code)
     except Exception as error:  # noqa: BLE001 - the last door: a traceback never reaches a user

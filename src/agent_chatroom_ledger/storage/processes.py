@@ -226,7 +226,8 @@ def _id_of(process: psutil.Process) -> ProcessId:
         return ProcessId(process.pid, round(process.create_time(), 2))
     for _ in range(_LOOKS_MAX):
         before = psutil.boot_time()
-        started = process.create_time()
+        # A new look each time: an object keeps what it has found out once.
+        started = psutil.Process(process.pid).create_time()
         if psutil.boot_time() == before:
             break
     return ProcessId(process.pid, round(started - before, 2), boot())
