@@ -20,6 +20,7 @@ from agent_chatroom_ledger.storage.objects import NO_OBJECT, Objects
 from agent_chatroom_ledger.storage.packs import PackBuilder
 from agent_chatroom_ledger.storage.trees import TreeEditor
 from agent_chatroom_ledger.storage.writer import Writer
+from tests.storage.kills import Killed, kill
 from tests.storage.processes import Silent
 from tests.storage.samples import MESSAGES, ROOM, bodies, git, say, write, write_room
 
@@ -361,14 +362,6 @@ def test_a_change_within_the_second_of_gits_index_is_not_hidden(
         ledger.flush()
         assert git(root, *status) == b" M link\n M other\n"
     git(root, "fsck", "--full", "--strict")
-
-
-class Killed(BaseException):
-    """What a kill looks like from inside."""
-
-
-def kill(_: str) -> None:
-    raise Killed
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["killed", "power cut"])

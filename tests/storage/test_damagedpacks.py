@@ -12,8 +12,8 @@ import pytest
 from agent_chatroom_ledger.storage import damagedpacks, journal, packlist, packs, refs
 from agent_chatroom_ledger.storage.state import State, read_state, write_state
 from agent_chatroom_ledger.storage.writer import Writer
-from tests.storage.processes import Silent
-from tests.storage.samples import bodies, git, say, write, write_room
+from tests.storage.kills import killed_after
+from tests.storage.samples import bodies, git, say, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,17 +26,7 @@ BODIES = ["0", "1", "2", "3", "4"]
 @pytest.fixture
 def killed(layout: Layout) -> Layout:
     """A ledger whose writer was killed after five messages, two of them before a checkpoint."""
-    writer = Writer(layout)
-    writer._background = Silent()
-    write_room(writer)
-    for body in BODIES[:2]:
-        write(writer, say(body))
-    writer.checkpoint()
-    for body in BODIES[2:]:
-        write(writer, say(body))
-    writer._release()  # only what a kill would close
-    writer._closed = True
-    return layout
+    return killed_after(layout, BODIES)
 
 
 def fresh(layout: Layout) -> list[str]:

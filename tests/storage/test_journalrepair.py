@@ -15,8 +15,9 @@ from agent_chatroom_ledger.storage.repair import repair
 from agent_chatroom_ledger.storage.state import forget_state
 from agent_chatroom_ledger.storage.verify import verify
 from agent_chatroom_ledger.storage.writer import Writer
+from tests.storage.kills import Killed, kill, killed_after, leave
 from tests.storage.processes import Silent
-from tests.storage.samples import MESSAGES, bodies, git, say, write, write_room
+from tests.storage.samples import MESSAGES, bodies, git, say, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,33 +29,10 @@ SEGMENT = f"{MESSAGES}/00/00/00000001.jsonl"
 _MOMENT_SECONDS = 1.0
 
 
-class Killed(BaseException):
-    """Stands for a kill: nobody catches it."""
-
-
-def kill(_: str) -> None:
-    raise Killed
-
-
 @pytest.fixture
 def killed(layout: Layout) -> Layout:
     """A ledger whose writer was killed after six messages, two of them before a checkpoint."""
-    writer = Writer(layout)
-    writer._background = Silent()
-    write_room(writer)
-    for body in BODIES[:2]:
-        write(writer, say(body))
-    writer.checkpoint()
-    for body in BODIES[2:]:
-        write(writer, say(body))
-    leave(writer)
-    return layout
-
-
-def leave(writer: Writer) -> None:
-    """Close only what a kill would close."""
-    writer._release()
-    writer._closed = True
+    return killed_after(layout, BODIES)
 
 
 def newest(layout: Layout) -> Path:

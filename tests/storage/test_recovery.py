@@ -13,8 +13,9 @@ from agent_chatroom_ledger.storage.objects import NO_OBJECT, Objects
 from agent_chatroom_ledger.storage.recovery import descends, needed
 from agent_chatroom_ledger.storage.state import State, forget_state, read_state, write_state
 from agent_chatroom_ledger.storage.writer import Writer
+from tests.storage.kills import Killed, kill, killed_after, leave
 from tests.storage.processes import Silent
-from tests.storage.samples import ROOM, bodies, git, say, write, write_room
+from tests.storage.samples import ROOM, bodies, git, say, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,28 +25,10 @@ if TYPE_CHECKING:
 BODIES = ["0", "1", "2", "3"]
 
 
-class Killed(BaseException):
-    """Stands for a kill: nobody catches it."""
-
-
-def kill(_: str) -> None:
-    raise Killed
-
-
 @pytest.fixture
 def killed(layout: Layout) -> Layout:
     """A ledger whose writer was killed after four messages, two of them before a checkpoint."""
-    writer = Writer(layout)
-    writer._background = Silent()
-    write_room(writer)
-    for body in BODIES[:2]:
-        write(writer, say(body))
-    writer.checkpoint()
-    for body in BODIES[2:]:
-        write(writer, say(body))
-    writer._release()  # only what a kill would close
-    writer._closed = True
-    return layout
+    return killed_after(layout, BODIES)
 
 
 def main(layout: Layout) -> str:
@@ -286,8 +269,7 @@ def test_taking_a_room_back_is_replayed_like_any_commit(killed: Layout, *, lost:
     write(pending, say("5"))
     pending.commit()
     tip = main(killed)
-    pending._release()
-    pending._closed = True
+    leave(pending)
     if lost:
         lose_newest_pack(killed)
     reboot(killed)
