@@ -143,8 +143,8 @@ def state_of(present: Present, room: Room) -> RoomState:
     """Return the state of a room that may be changed.
 
     NotFound when there is none, and Conflict when it is archived or another room has its path by
-    now. Corrupt when the room's own file
-    gives it another path: whoever believed that would change the room that lies there.
+    now. Corrupt when the room's own file gives it another path: whoever believed that would change
+    the room that lies there.
     """
     state = room.require_same(present.required(room.path))
     if state.path != room.path:

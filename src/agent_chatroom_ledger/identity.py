@@ -89,7 +89,7 @@ def has_client() -> bool:
     found = processes.client_of(processes.ancestors(os.getpid()))
     if found is None or is_passed_over(found.name, found.words):
         return False
-    return not is_orphaned()
+    return not _is_adopter(found)
 
 
 def is_orphaned() -> bool:
@@ -99,9 +99,11 @@ def is_orphaned() -> bool:
     would be borne for as long as the machine runs.
     """
     found = processes.client_of(processes.ancestors(os.getpid()))
-    if found is None or found.id.pid != 1:
-        return False
-    return client_name(found.name, found.words) not in KNOWN
+    return found is not None and _is_adopter(found)
+
+
+def _is_adopter(found: processes.Ancestor) -> bool:
+    return found.id.pid == 1 and client_name(found.name, found.words) not in KNOWN
 
 
 def seated(client: Client) -> Client:

@@ -30,7 +30,7 @@ from agent_chatroom_ledger.storage import (
 )
 from agent_chatroom_ledger.storage.commits import COMMIT_FORMAT
 from agent_chatroom_ledger.storage.layout import is_ours, room_of_log
-from agent_chatroom_ledger.storage.objects import NO_OBJECT
+from agent_chatroom_ledger.storage.objects import FILE_MODE, NO_OBJECT
 from agent_chatroom_ledger.storage.overlay import number_of
 from agent_chatroom_ledger.storage.source import CommitTree
 from agent_chatroom_ledger.storage.trees import EMPTY_TREE, differences, walk
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.source import Source
     from agent_chatroom_ledger.storage.trees import Change
-
-_REGULAR = 0o100644
 
 
 class Checkpoint:
@@ -190,7 +188,7 @@ class Checkpoint:
                 if new is None:
                     tree.remove(path, before)
                     entries[path] = None
-                elif mode == _REGULAR:
+                elif mode == FILE_MODE:
                     data = self._objects.blob(new)
                     status = tree.put(path, before, data)
                     # The stat vouches for the content, so it is noted only if the sizes agree.
@@ -202,7 +200,7 @@ class Checkpoint:
                 data = self._objects.blob(spoiled[path])
                 status = tree.put(path, None, data)
                 same = status.st_size == len(data)
-                entries[path] = gitindex.Entry(_REGULAR, spoiled[path], status if same else None)
+                entries[path] = gitindex.Entry(FILE_MODE, spoiled[path], status if same else None)
             tree.sync()
         failpoints.reach("checkpoint.files")
         sync_objects(self._layout, base, main)

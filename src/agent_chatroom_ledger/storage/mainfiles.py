@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from agent_chatroom_ledger.storage import gitindex
 from agent_chatroom_ledger.storage.layout import is_ours
+from agent_chatroom_ledger.storage.objects import FILE_MODE
 from agent_chatroom_ledger.storage.trees import walk
 from agent_chatroom_ledger.storage.worktree import WorkTreeWriter
 
 if TYPE_CHECKING:
     from agent_chatroom_ledger.storage.layout import Layout
     from agent_chatroom_ledger.storage.objects import Objects
-
-_REGULAR = 0o100644
 
 
 def write_anew(layout: Layout, objects: Objects, main: str) -> list[str]:
@@ -28,7 +27,7 @@ def write_anew(layout: Layout, objects: Objects, main: str) -> list[str]:
     with WorkTreeWriter(layout) as tree:
         for path, mode, oid in walk(objects, objects.commit(main).tree):
             entry = gitindex.Entry(mode, oid)
-            if is_ours(path) and mode == _REGULAR:
+            if is_ours(path) and mode == FILE_MODE:
                 data = objects.blob(oid)
                 written += tree.read(path) != data
                 status = tree.put(path, None, data)

@@ -97,7 +97,7 @@ def _write(output: Path, parts: Iterable[str]) -> int:
     descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name[:50]}.")
     temporary = Path(name)
     try:
-        with open(descriptor, "wb") as stream:  # noqa: PTH123 - a descriptor
+        with os.fdopen(descriptor, "wb") as stream:
             written = sum(stream.write(part.encode()) for part in parts)
         mask = os.umask(0)
         os.umask(mask)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -129,11 +130,7 @@ def _levels_in(file: str) -> Any:  # noqa: ANN401 - whatever stands there; it is
     from agent_chatroom_ledger.errors import InvalidInput, NotFound
 
     try:
-        if file == "-":
-            data = sys.stdin.buffer.read()
-        else:
-            with open(file, "rb") as stream:  # noqa: PTH123 - a path of the user's, read once
-                data = stream.read()
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         found = msgspec.json.decode(data)
     except OSError as error:
         raise NotFound(f"{file} cannot be read: {error}.", path=file) from error
@@ -158,7 +155,12 @@ def _levels_in(file: str) -> Any:  # noqa: ANN401 - whatever stands there; it is
 )
 @common
 @click.pass_obj
-def audit(session: Session, room_name: str | None, semantic: bool, status: Any) -> None:  # noqa: ANN401 - one of three words
+def audit(
+    session: Session,
+    room_name: str | None,
+    semantic: bool,
+    status: Literal["active", "archived", "all"],
+) -> None:
     """Tell which messages' versions need work, in ROOM or in all rooms.
 
     They do when they were made from another text than the message's.
